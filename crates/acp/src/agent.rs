@@ -22,42 +22,42 @@ mod updates;
 use std::io;
 
 use tokio::io::{AsyncRead, AsyncWrite};
-use troupe_server::House;
+use troupe_server::SessionPool;
 use troupe_server::limits::MESSAGE_BYTES_MAX;
-use troupe_server::rpc::{Dialect, Outbox, RpcError, write_lines};
-use troupe_transport::{Line, LineReader};
+use troupe_server::rpc::{Outbox, RpcDialect, RpcError, write_lines};
+use troupe_transport::{LineReader, ReceivedLine};
 
-use methods::Connection;
+use methods::EditorConnection;
 
 /// How clients see us.
 #[derive(Debug, Clone, Copy)]
-pub struct About {
+pub struct AgentIdentity {
     pub version: &'static str,
 }
 
 /// Serves one client until its input ends, `stop` returns, or nobody reads any more. Then
 /// every session is ended in order.
 pub async fn serve(
-    house: House,
-    about: About,
+    house: SessionPool,
+    about: AgentIdentity,
     input: impl AsyncRead + Unpin,
     output: impl AsyncWrite + Unpin + Send + 'static,
     stop: impl Future<Output = ()>,
 ) -> io::Result<()> {
-    let (outbox, messages) = Outbox::new(Dialect::Tagged);
+    let (outbox, messages) = Outbox::new(RpcDialect::Tagged);
     // Ends when every outbox is gone, or when nobody reads.
     let mut writer = tokio::spawn(write_lines(messages, output));
     let mut lines = LineReader::new(input, MESSAGE_BYTES_MAX);
-    let mut connection = Connection::new(house, about, outbox);
+    let mut connection = EditorConnection::new(house, about, outbox);
     let mut stop = std::pin::pin!(stop);
     let written = loop {
         tokio::select! {
             line = lines.next() => match line? {
                 None => break None,
-                Some(Line::Whole(text)) => connection.take(text).await,
-                Some(Line::TooLong { .. }) => {
+                Some(ReceivedLine::Whole(text)) => connection.take(text).await,
+                Some(ReceivedLine::TooLong { .. }) => {
                     let message = format!("a message has more than {MESSAGE_BYTES_MAX} bytes");
-                    connection.complain(RpcError::invalid_request(message)).await;
+                    connection.refuse_unreadable(RpcError::invalid_request(message)).await;
                 }
             },
             () = connection.next_job() => {}

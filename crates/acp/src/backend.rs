@@ -16,14 +16,14 @@
 //! Deliberately absent: files and terminals of ours for the program. It has its own, inside its
 //! sandbox.
 
-mod carrier;
-mod companion;
 mod config;
+mod connection;
+mod io_pump;
 mod link;
-mod meter;
-mod puppet;
-mod strings;
+mod model;
+mod tool;
+mod usage;
 mod work;
 
 pub use config::BackendConfig;
-pub use link::Backend;
+pub use link::AcpBackend;

@@ -30,12 +30,12 @@ pub(crate) fn tail(text: &str, bytes_max: usize) -> String {
 
 /// Keeps the end of a text that grows.
 #[derive(Debug)]
-pub(crate) struct Tail {
+pub(crate) struct OutputTail {
     text: String,
     bytes_max: usize,
 }
 
-impl Tail {
+impl OutputTail {
     pub(crate) fn new(bytes_max: usize) -> Self {
         Self {
             text: String::new(),
@@ -66,7 +66,7 @@ impl Tail {
 
 #[cfg(test)]
 mod tests {
-    use super::{Tail, one_line, tail};
+    use super::{OutputTail, one_line, tail};
 
     #[test]
     fn a_title_is_one_short_line() {
@@ -85,7 +85,7 @@ mod tests {
 
     #[test]
     fn a_tail_keeps_the_end() {
-        let mut tail = Tail::new(4);
+        let mut tail = OutputTail::new(4);
         for piece in ["ab", "cdef", "ä", "gh", "ijkl"] {
             tail.push(piece);
         }

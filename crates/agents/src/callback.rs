@@ -27,7 +27,7 @@ use handlebars::{Handlebars, no_escape};
 use thiserror::Error;
 use troupe_protocol::spawn::CallbackConfig;
 
-pub(crate) use context::Context;
+pub(crate) use context::CallbackContext;
 pub(crate) use limits::PROMPT_CHARS_MAX;
 use limits::{OPENERS_MAX, RENDERED_BYTES_MAX, TEMPLATE_BYTES_MAX};
 pub(crate) use session::{is_said, of_session};
@@ -40,14 +40,14 @@ const NAME: &str = "callback";
 
 /// A message for the target's inbox.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Rendered {
+pub(crate) struct RenderedCallback {
     pub text: String,
     /// Why it is not the target's template that speaks.
     pub warning: Option<String>,
 }
 
 #[derive(Debug, Error)]
-enum Unusable {
+enum TemplateError {
     #[error("it is longer than {TEMPLATE_BYTES_MAX} bytes")]
     TooLong,
     #[error("it has more than {OPENERS_MAX} opening brackets, each tag counted as two")]
@@ -69,18 +69,18 @@ enum Unusable {
 
 /// Writes the callback for one ended task. `config` says what may be told, and how the
 /// target wants to hear it.
-pub(crate) fn render(config: &CallbackConfig, context: &Context) -> Rendered {
+pub(crate) fn render(config: &CallbackConfig, context: &CallbackContext) -> RenderedCallback {
     let context = &context.as_allowed(config);
     match config.template.as_deref().map(|own| custom(own, context)) {
-        None => Rendered {
+        None => RenderedCallback {
             text: default(context),
             warning: None,
         },
-        Some(Ok(text)) => Rendered {
+        Some(Ok(text)) => RenderedCallback {
             text,
             warning: None,
         },
-        Some(Err(problem)) => Rendered {
+        Some(Err(problem)) => RenderedCallback {
             text: default(context),
             warning: Some(format!(
                 "the callback template of session {} is not used: {problem}; the default text \
@@ -91,7 +91,7 @@ pub(crate) fn render(config: &CallbackConfig, context: &Context) -> Rendered {
     }
 }
 
-fn default(context: &Context) -> String {
+fn default(context: &CallbackContext) -> String {
     static REGISTRY: LazyLock<Handlebars<'static>> = LazyLock::new(|| {
         let template = Template::compile(DEFAULT).expect("the default template is well-formed");
         registry(template)
@@ -102,36 +102,36 @@ fn default(context: &Context) -> String {
     text.trim_end().to_owned()
 }
 
-fn custom(template: &str, context: &Context) -> Result<String, Unusable> {
+fn custom(template: &str, context: &CallbackContext) -> Result<String, TemplateError> {
     let template = compile(template)?;
-    let mut page = Page::default();
+    let mut page = RenderBuffer::default();
     let rendered = registry(template).render_to_write(NAME, context, &mut page);
     if page.is_full {
-        return Err(Unusable::TooMuchText);
+        return Err(TemplateError::TooMuchText);
     }
-    rendered.map_err(|error| Unusable::Failed {
+    rendered.map_err(|error| TemplateError::Failed {
         place: error.line_no.zip(error.column_no),
         problem: error.reason().to_string(),
     })?;
     let text = String::from_utf8_lossy(&page.bytes);
     match text.trim_end() {
-        "" => Err(Unusable::Empty),
+        "" => Err(TemplateError::Empty),
         text => Ok(text.to_owned()),
     }
 }
 
-fn compile(text: &str) -> Result<Template, Unusable> {
+fn compile(text: &str) -> Result<Template, TemplateError> {
     if text.len() > TEMPLATE_BYTES_MAX {
-        return Err(Unusable::TooLong);
+        return Err(TemplateError::TooLong);
     }
     // Counted before it is parsed: the parser is the first to recurse.
     let openers = text.bytes().filter(|byte| b"([{".contains(byte)).count();
     if openers > OPENERS_MAX {
-        return Err(Unusable::TooManyTags);
+        return Err(TemplateError::TooManyTags);
     }
-    let template = Template::compile(text).map_err(|error| Unusable::Syntax(error.pos()))?;
+    let template = Template::compile(text).map_err(|error| TemplateError::Syntax(error.pos()))?;
     if includes_others(&template) {
-        return Err(Unusable::Partials);
+        return Err(TemplateError::Partials);
     }
     Ok(template)
 }
@@ -174,12 +174,12 @@ fn at(place: Option<(usize, usize)>) -> String {
 
 /// Takes what a template writes, up to a bound.
 #[derive(Debug, Default)]
-struct Page {
+struct RenderBuffer {
     bytes: Vec<u8>,
     is_full: bool,
 }
 
-impl io::Write for Page {
+impl io::Write for RenderBuffer {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         if self.bytes.len() + bytes.len() > RENDERED_BYTES_MAX {
             self.is_full = true;

@@ -4,64 +4,72 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use async_trait::async_trait;
-use troupe_engine::{Clock, Configurator, ConfigureError, ForkRights, Host, Ids, Setup};
+use troupe_engine::{
+    ConfigureError, ForkRights, IdSource, SessionClock, SessionConfigurator, SessionHost,
+    SessionSetup,
+};
 use troupe_protocol::op::ConfigureSession;
 use troupe_protocol::spawn::{SpawnSpec, ToolLists};
 use troupe_protocol::{AgentId, SessionId};
-use troupe_store::{Store, TreeAt};
+use troupe_store::{AgentLocation, SessionStore};
 
-use crate::desk::RolePlace;
 use crate::families;
-use crate::roles::{Pattern, ToolPolicy};
+use crate::roles::{ToolPattern, ToolPolicy};
 use crate::supervisor::{
-    Agents, Announcer, KeptIn, KeptSettings, Membership, Options, Plantings, SourceRights,
-    TreeSettings,
+    KeptIn, KeptSettings, NewTreeSender, NewTrees, SourceRights, TreeHandle, TreeMembership,
+    TreeOptions, TreeSettings,
 };
+use crate::tree_access::RolePlace;
 
 /// Configures roots. Wraps whoever knows models, tools and files.
 #[derive(Debug)]
 pub struct AgentsConfigurator {
-    inner: Arc<dyn Configurator>,
-    options: Options,
-    clock: Clock,
-    ids: Ids,
-    announcer: Announcer,
-    current: Mutex<Option<Current>>,
+    inner: Arc<dyn SessionConfigurator>,
+    options: TreeOptions,
+    clock: SessionClock,
+    ids: IdSource,
+    announcer: NewTreeSender,
+    current: Mutex<Option<CurrentTree>>,
 }
 
 /// The tree of the session that was configured last.
 #[derive(Debug)]
-struct Current {
-    agents: Agents,
-    membership: Weak<Membership>,
+struct CurrentTree {
+    agents: TreeHandle,
+    membership: Weak<TreeMembership>,
 }
 
 impl AgentsConfigurator {
-    pub fn new(inner: Arc<dyn Configurator>, options: Options, clock: Clock, ids: Ids) -> Self {
+    pub fn new(
+        inner: Arc<dyn SessionConfigurator>,
+        options: TreeOptions,
+        clock: SessionClock,
+        ids: IdSource,
+    ) -> Self {
         Self {
             inner,
             options,
             clock,
             ids,
-            announcer: Announcer::new(),
+            announcer: NewTreeSender::new(),
             current: Mutex::new(None),
         }
     }
 
     /// Returns what trees are made with.
-    pub fn options(&self) -> &Options {
+    pub fn options(&self) -> &TreeOptions {
         &self.options
     }
 
     /// Returns the tree of the session that was configured last.
-    pub fn agents(&self) -> Option<Agents> {
+    pub fn agents(&self) -> Option<TreeHandle> {
         self.current()
             .as_ref()
             .map(|current| current.agents.clone())
     }
 
     /// Returns the trees that begin to grow from now on.
-    pub fn plantings(&self) -> Plantings {
+    pub fn plantings(&self) -> NewTrees {
         self.announcer.listen()
     }
 
@@ -70,11 +78,11 @@ impl AgentsConfigurator {
         &self,
         request: &ConfigureSession,
         settings: TreeSettings,
-    ) -> (Agents, Arc<Membership>) {
+    ) -> (TreeHandle, Arc<TreeMembership>) {
         if let Some(known) = self.known(request) {
             return known;
         }
-        let agents = Agents::new(
+        let agents = TreeHandle::new(
             Arc::clone(&self.inner),
             self.options.clone(),
             settings,
@@ -82,8 +90,8 @@ impl AgentsConfigurator {
             self.ids.clone(),
             self.announcer.clone(),
         );
-        let membership = Arc::new(Membership::new(agents.clone(), AgentId::ROOT));
-        *self.current() = Some(Current {
+        let membership = Arc::new(TreeMembership::new(agents.clone(), AgentId::ROOT));
+        *self.current() = Some(CurrentTree {
             agents: agents.clone(),
             membership: Arc::downgrade(&membership),
         });
@@ -91,7 +99,7 @@ impl AgentsConfigurator {
     }
 
     /// Returns the tree of the session that is configured again, if it is.
-    fn known(&self, request: &ConfigureSession) -> Option<(Agents, Arc<Membership>)> {
+    fn known(&self, request: &ConfigureSession) -> Option<(TreeHandle, Arc<TreeMembership>)> {
         if request.resume.is_some() || request.fork.is_some() {
             return None;
         }
@@ -100,14 +108,14 @@ impl AgentsConfigurator {
         Some((known.agents.clone(), known.membership.upgrade()?))
     }
 
-    fn current(&self) -> MutexGuard<'_, Option<Current>> {
+    fn current(&self) -> MutexGuard<'_, Option<CurrentTree>> {
         self.current.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 #[async_trait]
-impl Configurator for AgentsConfigurator {
-    async fn configure(&self, request: &ConfigureSession) -> Result<Setup, ConfigureError> {
+impl SessionConfigurator for AgentsConfigurator {
+    async fn configure(&self, request: &ConfigureSession) -> Result<SessionSetup, ConfigureError> {
         let mut setup = self.inner.configure(request).await?;
         if let Some(session) = request.resume {
             must_be_its_own(&*setup.store, session).await?;
@@ -123,9 +131,9 @@ impl Configurator for AgentsConfigurator {
         if let Some((kept, origin)) = kept {
             agents.begin_with(kept, origin);
         }
-        agents.keep_in(&setup.store, request, settings);
+        agents.record_configuration(&setup.store, request, settings);
         add_tools(&mut setup, &agents, AgentId::ROOT);
-        setup.host = Some(membership as Arc<dyn Host>);
+        setup.host = Some(membership as Arc<dyn SessionHost>);
         Ok(setup)
     }
 }
@@ -133,7 +141,7 @@ impl Configurator for AgentsConfigurator {
 /// Reads what a session said earlier of its tree: itself, or the one that it is a fork of. None
 /// for one that is new, or open already.
 async fn kept_settings(
-    store: &dyn Store,
+    store: &dyn SessionStore,
     request: &ConfigureSession,
 ) -> Result<Option<(KeptSettings, KeptIn)>, ConfigureError> {
     let (session, origin) = match (request.resume, &request.fork) {
@@ -141,10 +149,10 @@ async fn kept_settings(
         (None, Some(point)) => (point.session_id, KeptIn::Source),
         (None, None) => return Ok(None),
     };
-    let unread = |error: troupe_store::Error| ConfigureError::refused(error.to_string());
+    let unread = |error: troupe_store::StoreError| ConfigureError::refused(error.to_string());
     // Most sessions have no tree, and their logs are not read for it.
     match store.tree_of(session).await.map_err(unread)? {
-        Some(TreeAt { root, .. }) if root == session => {
+        Some(AgentLocation { root, .. }) if root == session => {
             let kept = KeptSettings::read(store, root).await.map_err(unread)?;
             Ok(Some((kept, origin)))
         }
@@ -154,10 +162,10 @@ async fn kept_settings(
 
 /// Returns what a fork of an agent may do: what those above that agent leave to it now.
 async fn fork_rights(
-    store: &dyn Store,
+    store: &dyn SessionStore,
     request: &ConfigureSession,
 ) -> Result<Option<Arc<dyn ForkRights>>, ConfigureError> {
-    let unread = |error: troupe_store::Error| ConfigureError::refused(error.to_string());
+    let unread = |error: troupe_store::StoreError| ConfigureError::refused(error.to_string());
     let Some(point) = &request.fork else {
         return Ok(None);
     };
@@ -172,11 +180,14 @@ async fn fork_rights(
 
 /// An agent goes on inside its tree, where its caller hears of what it does. Opened by itself
 /// it would be cut off from both.
-async fn must_be_its_own(store: &dyn Store, session: SessionId) -> Result<(), ConfigureError> {
+async fn must_be_its_own(
+    store: &dyn SessionStore,
+    session: SessionId,
+) -> Result<(), ConfigureError> {
     let place = store.tree_of(session).await;
     let place = place.map_err(|error| ConfigureError::refused(error.to_string()))?;
     match place {
-        Some(TreeAt { root, agent }) if agent != AgentId::ROOT => {
+        Some(AgentLocation { root, agent }) if agent != AgentId::ROOT => {
             let (own, root) = (session.short(), root.short());
             Err(ConfigureError::refused(format!(
                 "session {own} is agent {agent} of the tree of session {root}: `troupe agents \
@@ -191,7 +202,7 @@ async fn must_be_its_own(store: &dyn Store, session: SessionId) -> Result<(), Co
 /// Configures one child.
 #[derive(Debug)]
 pub(crate) struct ChildConfigurator {
-    pub agents: Agents,
+    pub agents: TreeHandle,
     pub agent: AgentId,
     pub session: Option<SessionId>,
     pub spec: Arc<SpawnSpec>,
@@ -199,12 +210,12 @@ pub(crate) struct ChildConfigurator {
     pub role: Option<Arc<str>>,
     /// Set if its requests begin with the bytes of its parent's.
     pub cache_key: Option<SessionId>,
-    pub membership: Arc<Membership>,
+    pub membership: Arc<TreeMembership>,
 }
 
 #[async_trait]
-impl Configurator for ChildConfigurator {
-    async fn configure(&self, request: &ConfigureSession) -> Result<Setup, ConfigureError> {
+impl SessionConfigurator for ChildConfigurator {
+    async fn configure(&self, request: &ConfigureSession) -> Result<SessionSetup, ConfigureError> {
         let mut setup = self.agents.configure(request).await?;
         if let Ok(store) = self.agents.store() {
             setup.store = store;
@@ -217,7 +228,7 @@ impl Configurator for ChildConfigurator {
         setup.session_id = self.session;
         setup.prompt_cache_key = self.cache_key.map(|session| session.to_string());
         setup.forking_call.clone_from(&self.spec.forking_call);
-        setup.host = Some(Arc::clone(&self.membership) as Arc<dyn Host>);
+        setup.host = Some(Arc::clone(&self.membership) as Arc<dyn SessionHost>);
         Ok(setup)
     }
 }
@@ -230,7 +241,7 @@ impl ChildConfigurator {
     }
 
     /// Adds the tools of the tree, and takes away what the roles do not allow.
-    fn equip(&self, mut setup: Setup) -> Result<Setup, ConfigureError> {
+    fn equip(&self, mut setup: SessionSetup) -> Result<SessionSetup, ConfigureError> {
         add_tools(&mut setup, &self.agents, self.agent);
         let lists = &self.spec.tools;
         let policies = policies(lists)?;
@@ -247,7 +258,7 @@ impl ChildConfigurator {
     }
 }
 
-fn add_tools(setup: &mut Setup, agents: &Agents, agent: AgentId) {
+fn add_tools(setup: &mut SessionSetup, agents: &TreeHandle, agent: AgentId) {
     setup.tools.share_consent(agents.consent());
     let options = agents.options();
     let place = RolePlace {
@@ -263,9 +274,9 @@ fn add_tools(setup: &mut Setup, agents: &Agents, agent: AgentId) {
 /// Reads the lists that a child was born with. They were written by us, so one that cannot
 /// be read is damage, and damage must not widen rights.
 fn policies(lists: &[ToolLists]) -> Result<Vec<ToolPolicy>, ConfigureError> {
-    let patterns = |texts: &[String]| -> Result<Vec<Pattern>, ConfigureError> {
+    let patterns = |texts: &[String]| -> Result<Vec<ToolPattern>, ConfigureError> {
         let parse = |text: &String| {
-            Pattern::parse(text).map_err(|error| {
+            ToolPattern::parse(text).map_err(|error| {
                 let message = format!("the recorded tool list of this agent is damaged: {error}");
                 ConfigureError::refused(message)
             })

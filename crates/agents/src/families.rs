@@ -1,4 +1,4 @@
-//! Three tool families, one tree: thin faces over a [`Desk`].
+//! Three tool families, one tree: thin faces over a [`TreeAccess`].
 //!
 //! A tool is one file: arguments, what the model is told, and one verb of the desk. Its
 //! description is made once per process, so that a child costs no schema. Arguments and
@@ -13,11 +13,11 @@ mod agents;
 mod child;
 #[cfg(test)]
 mod example;
-mod face;
 mod input;
 mod sessions;
 mod shape;
 mod subagents;
+mod tool_call;
 
 use std::sync::Arc;
 
@@ -25,7 +25,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use troupe_tools::Tool;
 
-use crate::desk::{Desk, RolePlace};
+use crate::tree_access::{RolePlace, TreeAccess};
 
 /// A set of tools for working with other agents.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -42,7 +42,7 @@ pub enum Family {
 impl Family {
     const ALL: [Self; 3] = [Self::Agents, Self::Sessions, Self::Subagents];
 
-    fn tools(self, desk: &Desk, place: &RolePlace) -> Vec<Arc<dyn Tool>> {
+    fn tools(self, desk: &TreeAccess, place: &RolePlace) -> Vec<Arc<dyn Tool>> {
         match self {
             Self::Agents => agents::tools(desk, place),
             Self::Sessions => sessions::tools(desk, place),
@@ -55,7 +55,7 @@ impl Family {
 /// each comes once, however the families were listed: equal lists are equal prompts.
 ///
 /// `agent_result` comes with every family, because callbacks name it.
-pub fn tools(families: &[Family], desk: &Desk, place: &RolePlace) -> Vec<Arc<dyn Tool>> {
+pub fn tools(families: &[Family], desk: &TreeAccess, place: &RolePlace) -> Vec<Arc<dyn Tool>> {
     let mut tools: Vec<Arc<dyn Tool>> = Family::ALL
         .into_iter()
         .filter(|family| families.contains(family))

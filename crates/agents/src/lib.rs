@@ -10,7 +10,7 @@
 //! [`roles`] reads the files that describe kinds of children: prompt, model, tools, rights.
 //! [`tree`] decides, purely, what happens to the agents of one tree. [`supervisor`] performs
 //! it. A [`desk`] is one caller's place at the tree; the tools of all [`families`] are thin
-//! faces over it. [`configurator`] adds all this to a session; a [`Grove`] is that, ready for one
+//! faces over it. [`configurator`] adds all this to a session; a [`RootDeps`] is that, ready for one
 //! root.
 //!
 //! Deliberately absent: how a turn runs, provider names, rendering, the environment and the
@@ -18,19 +18,20 @@
 
 mod callback;
 pub mod configurator;
-pub mod desk;
 pub mod families;
-mod grove;
 mod rights;
 pub mod roles;
+mod root_deps;
 pub mod supervisor;
 pub mod tree;
+pub mod tree_access;
 mod watchdog;
 
 pub use configurator::AgentsConfigurator;
-pub use desk::Desk;
 pub use families::Family;
-pub use grove::Grove;
+pub use root_deps::RootDeps;
 pub use supervisor::{
-    Agents, Arrival, Arrivals, Options, Plantings, Recovery, SettingsReader, TreeSettings,
+    ChildArrival, ChildArrivals, NewTrees, RecoveryPolicy, SettingsReader, TreeHandle, TreeOptions,
+    TreeSettings,
 };
+pub use tree_access::TreeAccess;

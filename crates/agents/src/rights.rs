@@ -10,8 +10,8 @@
 mod ceiling;
 mod model;
 pub(crate) mod program;
+mod report;
 mod sandbox;
-mod told;
 
 use std::sync::Arc;
 
@@ -24,14 +24,14 @@ use troupe_protocol::spawn::{
 };
 
 use crate::callback::PROMPT_CHARS_MAX;
-use crate::desk::{Catalogue, SpawnRequest, Trouble};
-use crate::roles::{Approvals, Pattern, Persona, Role, ToolPolicy};
+use crate::roles::{AgentRole, Persona, RoleApprovals, ToolPattern, ToolPolicy};
+use crate::tree_access::{SpawnCatalogue, SpawnRequest, TreeError};
 
-pub(crate) use ceiling::Ceilings;
+pub(crate) use ceiling::RightsCeilings;
 
 /// What the one who asks can hand down.
 #[derive(Debug, Clone)]
-pub(crate) struct Parent {
+pub(crate) struct ParentRights {
     /// How it was made itself; none for the root.
     pub spec: Option<Arc<SpawnSpec>>,
     /// The lists of every role from the root down to it.
@@ -41,7 +41,7 @@ pub(crate) struct Parent {
 
 /// A child as it will be, next to what was asked.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Settled {
+pub(crate) struct SettledSpawn {
     pub spec: SpawnSpec,
     pub requested: Value,
     pub effective: Value,
@@ -51,12 +51,12 @@ pub(crate) struct Settled {
 
 /// Decides what a child gets of what there is.
 pub(crate) fn settle(
-    parent: &Parent,
-    role: &Role,
+    parent: &ParentRights,
+    role: &AgentRole,
     persona: Option<&Persona>,
     request: &SpawnRequest,
-    offers: &dyn Catalogue,
-) -> Result<Settled, Trouble> {
+    offers: &dyn SpawnCatalogue,
+) -> Result<SettledSpawn, TreeError> {
     let mut why = Vec::new();
     let sandbox_policy = sandbox::settle(role, request, &mut why)?;
     let models = offers.models();
@@ -96,9 +96,9 @@ pub(crate) fn settle(
         }),
     };
     let enforced = enforced(&spec, offers, &mut why)?;
-    Ok(Settled {
-        requested: told::requested(request),
-        effective: told::effective(&spec, &enforced),
+    Ok(SettledSpawn {
+        requested: report::requested(request),
+        effective: report::effective(&spec, &enforced),
         spec,
         why,
     })
@@ -108,9 +108,9 @@ pub(crate) fn settle(
 /// child's own, as far as the user's configuration does not say otherwise.
 fn enforced(
     spec: &SpawnSpec,
-    offers: &dyn Catalogue,
+    offers: &dyn SpawnCatalogue,
     why: &mut Vec<String>,
-) -> Result<SandboxPolicy, Trouble> {
+) -> Result<SandboxPolicy, TreeError> {
     let own = &spec.sandbox_policy;
     let provider = spec.model_provider.as_deref();
     let program = provider.and_then(|name| Some((name, offers.backend_sandbox(name, own)?)));
@@ -123,12 +123,12 @@ fn enforced(
 }
 
 /// Returns the program that is to be the child. It knows nothing of the conversation.
-fn backend(role: &Role, request: &SpawnRequest) -> Result<Option<String>, Trouble> {
+fn backend(role: &AgentRole, request: &SpawnRequest) -> Result<Option<String>, TreeError> {
     let backend = request.backend.as_ref().or(role.backend.as_ref());
     if let Some(name) = backend
         && request.history != HistoryShare::None
     {
-        return Err(Trouble::Invalid(format!(
+        return Err(TreeError::Invalid(format!(
             "backend {name} cannot begin with your conversation; leave history out and write what \
              it must know into the message"
         )));
@@ -138,15 +138,15 @@ fn backend(role: &Role, request: &SpawnRequest) -> Result<Option<String>, Troubl
 
 /// `never` asks nothing; otherwise the child asks whenever its parent would have.
 fn approvals(
-    role: &Role,
+    role: &AgentRole,
     request: &SpawnRequest,
     why: &mut Vec<String>,
 ) -> (ApprovalRoute, ApprovalPolicy) {
     let inherited = request.turn.approval_policy;
     let of_role = role.approvals.map(|approvals| match approvals {
-        Approvals::Never => ApprovalRoute::Never,
-        Approvals::Route => ApprovalRoute::Route,
-        Approvals::Parent => ApprovalRoute::Parent,
+        RoleApprovals::Never => ApprovalRoute::Never,
+        RoleApprovals::Route => ApprovalRoute::Route,
+        RoleApprovals::Parent => ApprovalRoute::Parent,
     });
     // A role that lets nobody be asked is a lock: the call chooses among the rest.
     let route = match of_role {
@@ -178,10 +178,11 @@ fn approvals(
     (route, policy)
 }
 
-fn tools(parent: &Parent, role: &Role, why: &mut Vec<String>) -> Vec<ToolLists> {
+fn tools(parent: &ParentRights, role: &AgentRole, why: &mut Vec<String>) -> Vec<ToolLists> {
     let mut tools = parent.tools.clone();
     if role.tools != ToolPolicy::default() || role.mcp_servers.is_some() {
-        let texts = |patterns: &[Pattern]| patterns.iter().map(Pattern::to_string).collect();
+        let texts =
+            |patterns: &[ToolPattern]| patterns.iter().map(ToolPattern::to_string).collect();
         tools.push(ToolLists {
             allow: role.tools.allow.as_deref().map(texts),
             deny: texts(&role.tools.deny),
@@ -195,7 +196,7 @@ fn tools(parent: &Parent, role: &Role, why: &mut Vec<String>) -> Vec<ToolLists> 
 /// A whole conversation goes on under the instructions that it began with, so that both
 /// begin with the same bytes; a role has its own.
 fn instructions(
-    role: &Role,
+    role: &AgentRole,
     persona: Option<&Persona>,
     request: &SpawnRequest,
 ) -> ChildInstructions {
@@ -208,7 +209,7 @@ fn instructions(
     }
 }
 
-fn callback(parent: &Parent, request: &SpawnRequest) -> CallbackConfig {
+fn callback(parent: &ParentRights, request: &SpawnRequest) -> CallbackConfig {
     // Whether this caller is called is its own wish, kept in the bond between the two; those
     // that the child makes inherit what holds for the session.
     let config = request.callback.config.as_ref();

@@ -41,50 +41,52 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-pub use error::{Error, Fault, Invalid, Problem, SchemaProblem, UnknownName};
+pub use error::{InvalidRoleFile, RoleError, RoleFault, RoleProblem, SchemaProblem, UnknownName};
 pub use known_names::ServerNames;
-pub use name::{BadName, Name};
+pub use name::{BadName, RoleName};
 pub use places::project_directory;
-pub use precedence::{Choice, Precedence, Resolved, Source, TypeChoices};
-pub use role::{Approvals, Messages, Origin, Persona, Role, RoleDialect};
+pub use precedence::{
+    ModelPrecedence, ModelPreference, PreferenceSource, ResolvedPreference, TypeChoices,
+};
+pub use role::{AgentRole, Persona, RoleApprovals, RoleDialect, RoleMessages, RoleOrigin};
 pub use template::create;
-pub use tool_policy::{BadPattern, Pattern, ToolPolicy};
+pub use tool_policy::{BadPattern, ToolPattern, ToolPolicy};
 
-use self::cache::Cache;
-use self::places::{Place, places};
+use self::cache::RoleCache;
+use self::places::{RoleDirectory, places};
 
 /// All roles that can be found from some directory and one home. One per process.
 #[derive(Debug)]
-pub struct Roles {
+pub struct RoleLibrary {
     home: PathBuf,
     user_home: Option<PathBuf>,
-    cache: Cache,
+    cache: RoleCache,
     servers: Option<Arc<dyn ServerNames>>,
 }
 
 /// What there is, and what is there but cannot be used.
 #[derive(Debug, Default)]
-pub struct Catalogue {
-    /// By name; each is what [`Roles::resolve`] returns.
-    pub roles: Vec<Arc<Role>>,
+pub struct RoleCatalogue {
+    /// By name; each is what [`RoleLibrary::resolve`] returns.
+    pub roles: Vec<Arc<AgentRole>>,
     /// Nearest first, also those that a nearer file hides.
-    pub broken: Vec<Broken>,
+    pub broken: Vec<BrokenRole>,
 }
 
 #[derive(Debug)]
-pub struct Broken {
+pub struct BrokenRole {
     /// The file, or the directory if that cannot be listed.
     pub path: PathBuf,
-    pub error: Error,
+    pub error: RoleError,
 }
 
-impl Roles {
+impl RoleLibrary {
     /// Roles of the home at `home` (`$TROUPE_HOME`), of projects, and embedded ones.
     pub fn new(home: impl Into<PathBuf>) -> Self {
         Self {
             home: home.into(),
             user_home: None,
-            cache: Cache::default(),
+            cache: RoleCache::default(),
             servers: None,
         }
     }
@@ -110,8 +112,8 @@ impl Roles {
     }
 
     /// Finds the role of this name for a working directory, as its file is now.
-    pub fn resolve(&self, cwd: &Path, name: &str) -> Result<Arc<Role>, Error> {
-        let name = Name::parse(name)?;
+    pub fn resolve(&self, cwd: &Path, name: &str) -> Result<Arc<AgentRole>, RoleError> {
+        let name = RoleName::parse(name)?;
         let built_in = embedded::find(&name);
         for place in places(cwd, &self.home, self.user_home.as_deref()) {
             if built_in.is_some() && place.dialect() == RoleDialect::ClaudeCode {
@@ -128,22 +130,22 @@ impl Roles {
                 Some(path) if hits.is_empty() => return self.load(&place, name, path),
                 Some(last) => {
                     hits.push(last);
-                    return Err(Error::Ambiguous { name, paths: hits });
+                    return Err(RoleError::Ambiguous { name, paths: hits });
                 }
             }
         }
         built_in.ok_or_else(|| {
             let known = self.catalogue(cwd).roles;
             let known = known.iter().map(|role| role.name.clone()).collect();
-            Error::Unknown { name, known }
+            RoleError::Unknown { name, known }
         })
     }
 
     /// Lists the roles for a working directory, and everything that is wrong.
-    pub fn catalogue(&self, cwd: &Path) -> Catalogue {
-        let mut catalogue = Catalogue::default();
+    pub fn catalogue(&self, cwd: &Path) -> RoleCatalogue {
+        let mut catalogue = RoleCatalogue::default();
         // What each name means; `None` for names that mean nothing usable.
-        let mut meanings: BTreeMap<Name, Option<Arc<Role>>> = BTreeMap::new();
+        let mut meanings: BTreeMap<RoleName, Option<Arc<AgentRole>>> = BTreeMap::new();
         for place in places(cwd, &self.home, self.user_home.as_deref()) {
             match self.survey(&place, &mut catalogue.broken) {
                 Ok(found) => {
@@ -153,7 +155,7 @@ impl Roles {
                 }
                 Err(error) => {
                     let path = place.directory().to_owned();
-                    catalogue.broken.push(Broken { path, error });
+                    catalogue.broken.push(BrokenRole { path, error });
                     // It hides whatever lies behind it.
                     catalogue.roles = meanings.into_values().flatten().collect();
                     return catalogue;
@@ -168,21 +170,21 @@ impl Roles {
     }
 
     /// Reads one file, wherever it lies.
-    pub fn read(&self, path: &Path) -> Result<Arc<Role>, Error> {
+    pub fn read(&self, path: &Path) -> Result<Arc<AgentRole>, RoleError> {
         if path.extension() != Some("md".as_ref()) {
-            return Err(Error::FileName {
+            return Err(RoleError::FileName {
                 path: path.to_owned(),
             });
         }
         let directory = path.parent().unwrap_or(Path::new(""));
         let place = if directory.ends_with(".claude/agents") {
-            Place::ClaudeProject(directory.to_owned())
+            RoleDirectory::ClaudeProject(directory.to_owned())
         } else {
-            Place::Project(PathBuf::new())
+            RoleDirectory::Project(PathBuf::new())
         };
         match place.name_in(path) {
             Ok(name) => self.load(&place, name, path.to_owned()),
-            Err(_) => Err(Error::FileName {
+            Err(_) => Err(RoleError::FileName {
                 path: path.to_owned(),
             }),
         }
@@ -191,25 +193,25 @@ impl Roles {
     /// Returns what each name means in one place, and reports what is wrong there.
     fn survey(
         &self,
-        place: &Place,
-        broken: &mut Vec<Broken>,
-    ) -> Result<BTreeMap<Name, Option<Arc<Role>>>, Error> {
-        let mut found: BTreeMap<Name, Option<Arc<Role>>> = BTreeMap::new();
-        let mut paths: BTreeMap<Name, Vec<PathBuf>> = BTreeMap::new();
+        place: &RoleDirectory,
+        broken: &mut Vec<BrokenRole>,
+    ) -> Result<BTreeMap<RoleName, Option<Arc<AgentRole>>>, RoleError> {
+        let mut found: BTreeMap<RoleName, Option<Arc<AgentRole>>> = BTreeMap::new();
+        let mut paths: BTreeMap<RoleName, Vec<PathBuf>> = BTreeMap::new();
         for file in place.files()? {
             let path = file.path.clone();
             let read = match &file.name {
                 Ok(name) => self.unless_hidden(place, name.clone(), path.clone()),
-                Err(_) => Err(Error::FileName { path: path.clone() }),
+                Err(_) => Err(RoleError::FileName { path: path.clone() }),
             };
             let role = match read {
                 Ok(role) => Some(role),
-                Err(error @ Error::BuiltIn { .. }) => {
-                    broken.push(Broken { path, error });
+                Err(error @ RoleError::BuiltIn { .. }) => {
+                    broken.push(BrokenRole { path, error });
                     continue;
                 }
                 Err(error) => {
-                    broken.push(Broken { path, error });
+                    broken.push(BrokenRole { path, error });
                     None
                 }
             };
@@ -222,8 +224,8 @@ impl Roles {
             if let [path, _, ..] = paths.as_slice() {
                 found.insert(name.clone(), None);
                 let path = path.clone();
-                let error = Error::Ambiguous { name, paths };
-                broken.push(Broken { path, error });
+                let error = RoleError::Ambiguous { name, paths };
+                broken.push(BrokenRole { path, error });
             }
         }
         Ok(found)
@@ -231,15 +233,25 @@ impl Roles {
 
     /// Loads a role, unless it is one of Claude Code's with the name of a built-in one: others
     /// count on what that is.
-    fn unless_hidden(&self, place: &Place, name: Name, path: PathBuf) -> Result<Arc<Role>, Error> {
+    fn unless_hidden(
+        &self,
+        place: &RoleDirectory,
+        name: RoleName,
+        path: PathBuf,
+    ) -> Result<Arc<AgentRole>, RoleError> {
         let is_theirs = place.dialect() == RoleDialect::ClaudeCode;
         if is_theirs && embedded::find(&name).is_some() {
-            return Err(Error::BuiltIn { name, path });
+            return Err(RoleError::BuiltIn { name, path });
         }
         self.load(place, name, path)
     }
 
-    fn load(&self, place: &Place, name: Name, path: PathBuf) -> Result<Arc<Role>, Error> {
+    fn load(
+        &self,
+        place: &RoleDirectory,
+        name: RoleName,
+        path: PathBuf,
+    ) -> Result<Arc<AgentRole>, RoleError> {
         let role = self.cache.load(name, place, path)?;
         // Servers come and go while the file stays as it is.
         known_names::check(&role, self.servers.as_ref())?;

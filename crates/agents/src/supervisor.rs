@@ -8,7 +8,7 @@
 //!           Record (lines, on disk) · Start · Abort · Mail · answers · events
 //! ```
 //!
-//! Everything that can happen is an [`Input`]. A session may wait for the supervisor; the
+//! Everything that can happen is an [`SupervisorInput`]. A session may wait for the supervisor; the
 //! supervisor never waits for a session: it gives orders, and what comes of them is the
 //! next input. Effects become [`steps`]: nothing that others may see happens before the
 //! lines written ahead of it are on disk.
@@ -20,21 +20,21 @@
 //! runs, provider names, rendering.
 
 mod arrivals;
-mod births;
 mod broker;
+mod children_summary;
 mod effects;
+mod fact_lines;
 mod foreign;
 mod fork_rights;
 mod handle;
 mod host;
 pub(crate) mod input;
-mod lines;
 mod loading;
-mod lost;
+mod lost_agents;
 mod member;
+mod new_trees;
 mod notices;
-mod plantings;
-mod reconfigured;
+mod reconfiguration;
 mod reports;
 mod requests;
 mod restore;
@@ -42,8 +42,8 @@ mod results;
 mod review;
 mod settings;
 mod spawning;
-mod standing;
-mod steps;
+mod step_queue;
+mod task_children;
 mod timers;
 mod views;
 mod waits;
@@ -54,7 +54,7 @@ use std::time::Duration;
 
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::{Instant, Interval, MissedTickBehavior, interval_at};
-use troupe_engine::{Orders, Vitals};
+use troupe_engine::{ActivityHandle, OrderSender};
 use troupe_protocol::agent::AgentStatus;
 use troupe_protocol::discard;
 use troupe_protocol::result::TaskResult;
@@ -62,43 +62,43 @@ use troupe_protocol::session::TurnContext;
 use troupe_protocol::tree::{AgentMessage, MessageId, TimeMs};
 use troupe_protocol::{AgentId, SessionId, SubmissionId};
 
-pub use arrivals::{Arrival, Arrivals};
+pub use arrivals::{ChildArrival, ChildArrivals};
 pub(crate) use fork_rights::SourceRights;
-pub use handle::{Agents, Options, Recovery};
-pub(crate) use host::Membership;
-pub(crate) use plantings::Announcer;
-pub use plantings::Plantings;
+pub use handle::{RecoveryPolicy, TreeHandle, TreeOptions};
+pub(crate) use host::TreeMembership;
+pub(crate) use new_trees::NewTreeSender;
+pub use new_trees::NewTrees;
 pub(crate) use settings::{KeptIn, KeptSettings};
 pub use settings::{SettingsReader, TreeSettings};
 
-use arrivals::Listeners;
-use births::Births;
-use broker::Broker;
-use handle::Shared;
-use input::Input;
-use member::Member;
-use steps::Steps;
-use waits::Waits;
+use arrivals::ArrivalListeners;
+use broker::QuestionBroker;
+use handle::SharedTree;
+use input::SupervisorInput;
+use member::TreeMember;
+use step_queue::StepQueue;
+use task_children::TaskChildren;
+use waits::PendingWaits;
 
 use crate::tree::Tree;
-use crate::tree::command::{Command, Report, What};
-use crate::watchdog::Watchdogs;
+use crate::tree::command::{TaskReport, TreeAction, TreeCommand};
+use crate::watchdog::WatchdogTimers;
 
 /// How often what a lost hint may have left lying is driven again.
 const SWEEP_INTERVAL: Duration = Duration::from_mins(1);
 
 #[derive(Debug)]
 pub(crate) struct Supervisor {
-    shared: Arc<Shared>,
-    inputs: mpsc::UnboundedReceiver<Input>,
+    shared: Arc<SharedTree>,
+    inputs: mpsc::UnboundedReceiver<SupervisorInput>,
     tree: Tree,
     /// The root's session and the way to it.
-    root: Root,
+    root: TreeRoot,
     /// Boxed: the map grows at its end, which leaves its nodes half empty.
-    members: BTreeMap<AgentId, Box<Member>>,
+    members: BTreeMap<AgentId, Box<TreeMember>>,
     /// Sessions that are in memory only to write something down.
     visitors: BTreeSet<AgentId>,
-    births: Births,
+    births: TaskChildren,
     /// How those stood who are lost, when the root's log told of them last.
     last_told: BTreeMap<AgentId, AgentStatus>,
     /// Who was cut off when the engine stopped, and whose parents are to be told.
@@ -107,35 +107,35 @@ pub(crate) struct Supervisor {
     salvaged: BTreeMap<AgentId, TaskResult>,
     /// What the messages say that wait in inboxes.
     mail: HashMap<MessageId, AgentMessage>,
-    steps: Steps,
-    waits: Waits,
-    broker: Broker,
-    watchdogs: Watchdogs,
+    steps: StepQueue,
+    waits: PendingWaits,
+    broker: QuestionBroker,
+    watchdogs: WatchdogTimers,
     /// What the root's model is told at its next task of agents that its history names and its
     /// tree does not have.
     foreign: Option<String>,
     /// Ends that parents were told of without their results.
     ends_told: BTreeSet<MessageId>,
     /// Who wants to see children as they work.
-    listeners: Listeners,
+    listeners: ArrivalListeners,
     quiet_waiters: Vec<oneshot::Sender<()>>,
-    state: State,
+    state: SupervisorState,
 }
 
 /// The root as the supervisor knows it.
 #[derive(Debug, Clone)]
-pub(crate) struct Root {
+pub(crate) struct TreeRoot {
     pub session: SessionId,
     /// Whose history it began with.
     pub forked_from: Option<SessionId>,
-    pub orders: Orders,
+    pub orders: OrderSender,
     /// Its settings when it was opened.
     pub context: TurnContext,
-    pub vitals: Vitals,
+    pub vitals: ActivityHandle,
 }
 
 #[derive(Debug)]
-enum State {
+enum SupervisorState {
     Running,
     /// Every task is being ended; the waiting one is told when that is done.
     Closing(Vec<oneshot::Sender<()>>),
@@ -146,9 +146,9 @@ enum State {
 
 impl Supervisor {
     pub(crate) fn new(
-        shared: Arc<Shared>,
-        inputs: mpsc::UnboundedReceiver<Input>,
-        root: Root,
+        shared: Arc<SharedTree>,
+        inputs: mpsc::UnboundedReceiver<SupervisorInput>,
+        root: TreeRoot,
     ) -> Self {
         Self {
             tree: Tree::empty(shared.settings().tree().limits),
@@ -157,20 +157,20 @@ impl Supervisor {
             root,
             members: BTreeMap::new(),
             visitors: BTreeSet::new(),
-            births: Births::default(),
+            births: TaskChildren::default(),
             last_told: BTreeMap::new(),
             cut_off: BTreeSet::new(),
             salvaged: BTreeMap::new(),
             mail: HashMap::new(),
-            steps: Steps::default(),
-            waits: Waits::default(),
-            broker: Broker::default(),
-            watchdogs: Watchdogs::default(),
+            steps: StepQueue::default(),
+            waits: PendingWaits::default(),
+            broker: QuestionBroker::default(),
+            watchdogs: WatchdogTimers::default(),
             foreign: None,
             ends_told: BTreeSet::new(),
-            listeners: Listeners::default(),
+            listeners: ArrivalListeners::default(),
             quiet_waiters: Vec::new(),
-            state: State::Running,
+            state: SupervisorState::Running,
         }
     }
 
@@ -199,17 +199,17 @@ impl Supervisor {
         self.keep_settings(None);
         if let Some(task) = first {
             let message = None;
-            let report = Report::Started { task, message };
+            let report = TaskReport::Started { task, message };
             self.tell_tree(AgentId::ROOT, report);
         }
     }
 
     fn plant(&mut self) {
         let effects = self.tree.plant(self.root.session, self.now());
-        self.perform(effects, lines::Contents::default());
+        self.perform(effects, fact_lines::FactContents::default());
     }
 
-    async fn next_input(&mut self, sweeps: &mut Interval) -> Input {
+    async fn next_input(&mut self, sweeps: &mut Interval) -> SupervisorInput {
         let due = self.watchdogs.next_due();
         let now = self.now().0;
         let watchdog = async {
@@ -223,62 +223,62 @@ impl Supervisor {
         };
         tokio::select! {
             biased;
-            input = self.inputs.recv() => input.unwrap_or(Input::RootGone),
-            () = watchdog => Input::WatchdogDue,
-            _ = sweeps.tick() => Input::Sweep,
+            input = self.inputs.recv() => input.unwrap_or(SupervisorInput::RootGone),
+            () = watchdog => SupervisorInput::WatchdogDue,
+            _ = sweeps.tick() => SupervisorInput::Sweep,
         }
     }
 
-    fn handle(&mut self, input: Input) {
+    fn handle(&mut self, input: SupervisorInput) {
         match input {
-            Input::Request(request) => self.request(request),
-            Input::Report(report) => self.report(report),
-            Input::Written { ticket, fate } => self.written(ticket, fate),
-            Input::Opened { agent, opened } => self.opened(agent, opened),
-            Input::Loaded { agent, outcome } => self.loaded(agent, outcome),
-            Input::Unloaded { agent } => self.unloaded(agent),
-            Input::WaitOver { wait, why } => self.wait_over(wait, why),
-            Input::WatchdogDue => self.ping(),
-            Input::Sweep => self.sweep(),
-            Input::Reconfigured => self.reconfigured(),
-            Input::Close { done } => self.close(Some(done)),
-            Input::RootGone => self.close(None),
+            SupervisorInput::Request(request) => self.request(request),
+            SupervisorInput::Report(report) => self.report(report),
+            SupervisorInput::Written { ticket, fate } => self.written(ticket, fate),
+            SupervisorInput::Opened { agent, opened } => self.opened(agent, opened),
+            SupervisorInput::Loaded { agent, outcome } => self.loaded(agent, outcome),
+            SupervisorInput::Unloaded { agent } => self.unloaded(agent),
+            SupervisorInput::WaitOver { wait, why } => self.wait_over(wait, why),
+            SupervisorInput::WatchdogDue => self.ping(),
+            SupervisorInput::Sweep => self.sweep(),
+            SupervisorInput::Reconfigured => self.reconfigured(),
+            SupervisorInput::Close { done } => self.close(Some(done)),
+            SupervisorInput::RootGone => self.close(None),
         }
     }
 
     /// Applies a command whose refusal nobody waits for.
-    fn drive(&mut self, what: What) {
+    fn drive(&mut self, what: TreeAction) {
         let at = self.now();
-        match self.tree.apply(Command { at, what }) {
-            Ok(effects) => self.perform(effects, lines::Contents::default()),
+        match self.tree.apply(TreeCommand { at, what }) {
+            Ok(effects) => self.perform(effects, fact_lines::FactContents::default()),
             Err(refusal) => {
                 tracing::debug!(%refusal, "the tree refuses a command that nobody waits for");
             }
         }
     }
 
-    fn tell_tree(&mut self, agent: AgentId, report: Report) {
-        self.drive(What::Report { agent, report });
+    fn tell_tree(&mut self, agent: AgentId, report: TaskReport) {
+        self.drive(TreeAction::Report { agent, report });
     }
 
     fn sweep(&mut self) {
-        if matches!(self.state, State::Running) {
-            self.drive(What::Sweep);
+        if matches!(self.state, SupervisorState::Running) {
+            self.drive(TreeAction::Sweep);
         }
     }
 
     /// Ends every task and every child's session, so that they can be resumed.
     fn close(&mut self, done: Option<oneshot::Sender<()>>) {
         match &mut self.state {
-            State::Closing(waiting) => waiting.extend(done),
-            State::Running => {
+            SupervisorState::Closing(waiting) => waiting.extend(done),
+            SupervisorState::Running => {
                 tracing::info!("the tree closes");
-                self.state = State::Closing(done.into_iter().collect());
-                self.drive(What::Suspend);
+                self.state = SupervisorState::Closing(done.into_iter().collect());
+                self.drive(TreeAction::Suspend);
             }
-            State::Broken => {
+            SupervisorState::Broken => {
                 tracing::info!("the tree closes, broken as it is");
-                self.state = State::Closing(done.into_iter().collect());
+                self.state = SupervisorState::Closing(done.into_iter().collect());
                 self.drop_all_sessions();
             }
         }
@@ -287,21 +287,22 @@ impl Supervisor {
     /// Does what may have become possible by the last input.
     fn settle(&mut self) {
         self.run_steps();
-        self.see_visitors_off();
+        self.unload_write_only_sessions();
         if !self.quiet_waiters.is_empty() && self.is_quiet() {
             for waiter in self.quiet_waiters.drain(..) {
                 // Whoever asked may have stopped waiting.
                 discard!(waiter.send(()), "nobody waits for the answer");
             }
         }
-        if matches!(self.state, State::Closing(_)) && self.tasks_are_over() {
+        if matches!(self.state, SupervisorState::Closing(_)) && self.tasks_are_over() {
             self.unload_all();
         }
     }
 
     /// Tells whether nothing runs, and nothing is about to. A broken tree does nothing more.
     fn is_quiet(&self) -> bool {
-        matches!(self.state, State::Broken) || (self.tree.is_quiet() && self.steps.is_empty())
+        matches!(self.state, SupervisorState::Broken)
+            || (self.tree.is_quiet() && self.steps.is_empty())
     }
 
     /// The root's own task is the business of whoever closes the tree.
@@ -314,7 +315,7 @@ impl Supervisor {
     }
 
     fn is_over(&mut self) -> bool {
-        let State::Closing(waiting) = &mut self.state else {
+        let SupervisorState::Closing(waiting) = &mut self.state else {
             return false;
         };
         if self.members.values().any(|member| member.is_present()) {

@@ -10,9 +10,9 @@
 //! ```
 //!
 //! [`Tree::apply`] refuses a command and changes nothing, or carries it out. What must
-//! survive the process changes only by folding a [`Fact`], which is handed out to be
+//! survive the process changes only by folding a [`TreeFact`], which is handed out to be
 //! written in the same breath; so folding the written facts gives the same memory again.
-//! What ends with the process (who holds a slot, who waits, who is loaded) is `Live`.
+//! What ends with the process (who holds a slot, who waits, who is loaded) is `LiveState`.
 //!
 //! Who writes what: a status stands in the log of the agent it belongs to. While a task is
 //! in flight only the reports of its own session change it; a stop leaves an order that the
@@ -29,16 +29,15 @@ pub mod address;
 pub mod agent;
 pub mod command;
 pub mod effect;
+pub mod fold;
 pub mod id;
 pub mod inbox;
 pub mod lifecycle;
 pub mod limits;
-pub mod lives;
+pub mod logged_lives;
 mod mail;
 pub mod memory;
-pub mod news;
 mod ownership;
-pub mod persist;
 mod recovery;
 pub mod refusal;
 mod report;
@@ -48,47 +47,48 @@ mod slots;
 mod spawn;
 pub mod status;
 mod stop;
+pub mod unheard_ends;
 mod wait;
 
 use std::collections::BTreeMap;
 
 use troupe_protocol::{AgentId, SessionId, SubmissionId, TaskOutcome};
 
-pub use address::AddressError;
-pub use agent::Agent;
-pub use command::{Command, What};
-pub use effect::Effect;
-pub use limits::Limits;
-pub use memory::Memory;
-pub use persist::{Fact, Misfit, Record};
-pub use refusal::Refusal;
-pub use status::Status;
+pub use address::AgentAddressError;
+pub use agent::AgentRecord;
+pub use command::{TreeAction, TreeCommand};
+pub use effect::TreeEffect;
+pub use fold::{FoldError, TreeFact, TreeRecord};
+pub use limits::TreeLimits;
+pub use memory::TreeMemory;
+pub use refusal::TreeRefusal;
+pub use status::CurrentStatus;
 
 use address::TakenNumbers;
-use agent::Place;
-use effect::{Answer, Notice, Stint};
+use agent::AgentLiveness;
+use effect::{CommandReply, TaskSpan, TreeNotice};
 use id::{MessageId, TimeMs, WaitId};
-use residents::{Presence, Residents};
-use run::{Due, Run, Seat};
-use slots::{Grant, Slots};
+use residents::{ResidentSessions, SessionResidency};
+use run::{DueReply, SlotStanding, TaskRun};
+use slots::{RunSlots, SlotGrant};
 use wait::OpenWait;
 
 #[derive(Debug, Clone)]
 pub struct Tree {
-    limits: Limits,
-    memory: Memory,
-    live: Live,
+    limits: TreeLimits,
+    memory: TreeMemory,
+    live: LiveState,
 }
 
 /// What ends with the process.
 #[derive(Debug, Clone, Default)]
-struct Live {
-    slots: Slots,
+struct LiveState {
+    slots: RunSlots,
     /// Tasks in flight: asked for, or begun.
-    runs: BTreeMap<AgentId, Run>,
+    runs: BTreeMap<AgentId, TaskRun>,
     waits: BTreeMap<WaitId, OpenWait>,
     next_wait: u64,
-    residents: Residents,
+    residents: ResidentSessions,
     taken_numbers: TakenNumbers,
     /// The process is ending: nothing begins any more.
     suspended: bool,
@@ -105,16 +105,16 @@ pub struct TakenNames {
 
 /// The effects of one command while it is carried out.
 #[derive(Debug)]
-struct Out {
+struct EffectBuffer {
     at: TimeMs,
-    effects: Vec<Effect>,
+    effects: Vec<TreeEffect>,
     /// Agents that lined up for a slot; told if they are still there at the end.
     lined_up: Vec<AgentId>,
 }
 
 /// Three counts that are not the same.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Counts {
+pub struct TreeCounts {
     /// Agents that hold a slot.
     pub running: usize,
     /// Sessions in memory.
@@ -125,20 +125,20 @@ pub struct Counts {
 
 impl Tree {
     /// Makes a tree without a root: it is planted, or restored from what was written.
-    pub fn empty(limits: Limits) -> Self {
-        let slots = Slots::new(limits.max_threads);
+    pub fn empty(limits: TreeLimits) -> Self {
+        let slots = RunSlots::new(limits.max_threads);
         Self {
             limits,
-            memory: Memory::default(),
-            live: Live {
+            memory: TreeMemory::default(),
+            live: LiveState {
                 slots,
-                ..Live::default()
+                ..LiveState::default()
             },
         }
     }
 
     /// Plants an empty tree; the effects make its root known.
-    pub fn plant(&mut self, session: SessionId, at: TimeMs) -> Vec<Effect> {
+    pub fn plant(&mut self, session: SessionId, at: TimeMs) -> Vec<TreeEffect> {
         self.plant_beside(session, TakenNames::default(), at)
     }
 
@@ -148,9 +148,9 @@ impl Tree {
         session: SessionId,
         taken: TakenNames,
         at: TimeMs,
-    ) -> Vec<Effect> {
-        let mut out = Out::at(at);
-        let rooted = Fact::Rooted {
+    ) -> Vec<TreeEffect> {
+        let mut out = EffectBuffer::at(at);
+        let rooted = TreeFact::Rooted {
             session,
             above: taken.highest,
             taken_paths: taken.paths,
@@ -160,33 +160,37 @@ impl Tree {
     }
 
     /// Takes other limits from now on. Nobody who is there has to go.
-    pub fn limit(&mut self, limits: Limits) {
+    pub fn limit(&mut self, limits: TreeLimits) {
         self.live.slots.resize(limits.max_threads);
         self.limits = limits;
     }
 
     /// Carries out one command, or refuses it and changes nothing.
-    pub fn apply(&mut self, command: Command) -> Result<Vec<Effect>, Refusal> {
-        let mut out = Out::at(command.at);
+    pub fn apply(&mut self, command: TreeCommand) -> Result<Vec<TreeEffect>, TreeRefusal> {
+        let mut out = EffectBuffer::at(command.at);
         match command.what {
-            What::Spawn(spawn) => self.spawn(&mut out, spawn)?,
-            What::Send(letter) => self.send(&mut out, letter)?,
-            What::Wait { by, on, until } => self.wait(&mut out, by, on, until)?,
-            What::TimeOut { wait } => self.time_out(&mut out, wait)?,
-            What::StopWaiting { wait } => self.stop_waiting(&mut out, wait)?,
-            What::Stop(stop) => self.stop(&mut out, stop)?,
-            What::Resume { by, agent } => self.resume(&mut out, by, agent)?,
-            What::Report { agent, report } => self.report(&mut out, agent, report)?,
-            What::Suspend => self.suspend(&mut out),
-            What::Reconfigure => self.reconfigure(&mut out),
-            What::Recover => self.recover(&mut out),
-            What::Sweep => self.sweep(&mut out),
-            What::Keep { by, keepsake } => {
-                self.record(&mut out, by.log(), Fact::Kept(keepsake));
+            TreeAction::Spawn(spawn) => self.spawn(&mut out, spawn)?,
+            TreeAction::Send(letter) => self.send(&mut out, letter)?,
+            TreeAction::Wait { by, on, until } => self.wait(&mut out, by, on, until)?,
+            TreeAction::TimeOut { wait } => self.time_out(&mut out, wait)?,
+            TreeAction::StopWaiting { wait } => self.stop_waiting(&mut out, wait)?,
+            TreeAction::Stop(stop) => self.stop(&mut out, stop)?,
+            TreeAction::Resume { by, agent } => self.resume(&mut out, by, agent)?,
+            TreeAction::Report { agent, report } => self.report(&mut out, agent, report)?,
+            TreeAction::Suspend => self.suspend(&mut out),
+            TreeAction::Reconfigure => self.reconfigure(&mut out),
+            TreeAction::Recover => self.recover(&mut out),
+            TreeAction::Sweep => self.sweep(&mut out),
+            TreeAction::Keep { by, keepsake } => {
+                self.record(&mut out, by.log_owner(), TreeFact::Kept(keepsake));
             }
-            What::Rebind { agent, callback } => {
+            TreeAction::Rebind { agent, callback } => {
                 self.known(agent)?;
-                self.record(&mut out, AgentId::ROOT, Fact::Rebound { agent, callback });
+                self.record(
+                    &mut out,
+                    AgentId::ROOT,
+                    TreeFact::Rebound { agent, callback },
+                );
             }
         }
         self.grant_slots(&mut out);
@@ -196,33 +200,33 @@ impl Tree {
     }
 
     /// Finds the agent that `text` means when `from` says it.
-    pub fn resolve(&self, from: AgentId, text: &str) -> Result<AgentId, AddressError> {
+    pub fn resolve(&self, from: AgentId, text: &str) -> Result<AgentId, AgentAddressError> {
         self.memory.resolve(from, text)
     }
 
-    pub fn get(&self, agent: AgentId) -> Option<&Agent> {
+    pub fn get(&self, agent: AgentId) -> Option<&AgentRecord> {
         self.memory.get(agent)
     }
 
-    pub fn memory(&self) -> &Memory {
+    pub fn memory(&self) -> &TreeMemory {
         &self.memory
     }
 
     /// Returns how an agent stands now.
-    pub fn status(&self, agent: AgentId) -> Status {
+    pub fn status(&self, agent: AgentId) -> CurrentStatus {
         let Some(node) = self.memory.get(agent) else {
-            return Status::NotFound;
+            return CurrentStatus::NotFound;
         };
-        if node.place == Place::Lost {
-            return Status::Lost;
+        if node.place == AgentLiveness::Lost {
+            return CurrentStatus::Lost;
         }
         if let Some(run) = self.live.runs.get(&agent) {
             return run.status();
         }
         match self.live.slots.position(agent) {
-            Some(position) => Status::Queued { position },
-            None if node.is_ready() => Status::Ready,
-            None => Status::from(&node.lifecycle),
+            Some(position) => CurrentStatus::Queued { position },
+            None if node.is_ready() => CurrentStatus::Ready,
+            None => CurrentStatus::from(&node.lifecycle),
         }
     }
 
@@ -241,71 +245,71 @@ impl Tree {
         self.live.runs.get(&agent).map(|run| &run.task)
     }
 
-    pub fn counts(&self) -> Counts {
-        Counts {
+    pub fn counts(&self) -> TreeCounts {
+        TreeCounts {
             running: self.live.slots.held(),
             resident: self.live.residents.len(),
             remembered: self.memory.agents.len(),
         }
     }
 
-    fn known(&self, agent: AgentId) -> Result<&Agent, Refusal> {
-        self.memory.get(agent).ok_or(Refusal::Unknown(agent))
+    fn known(&self, agent: AgentId) -> Result<&AgentRecord, TreeRefusal> {
+        self.memory.get(agent).ok_or(TreeRefusal::Unknown(agent))
     }
 
     /// Folds a fact and hands it out to be written.
-    fn record(&mut self, out: &mut Out, log: AgentId, fact: Fact) {
-        let record = Record {
+    fn record(&mut self, out: &mut EffectBuffer, log: AgentId, fact: TreeFact) {
+        let record = TreeRecord {
             order: self.memory.next_order,
             at: out.at,
             log,
             fact,
         };
-        let depth = |memory: &Memory, agent| memory.get(agent).map(|node| node.inbox.depth());
-        let before = persist::recipients(&record.fact)
+        let depth = |memory: &TreeMemory, agent| memory.get(agent).map(|node| node.inbox.depth());
+        let before = fold::recipients(&record.fact)
             .map(|agent| agent.and_then(|agent| Some((agent, depth(&self.memory, agent)?))));
         self.memory
             .fold(&record)
             .expect("a fact is recorded after it was checked against this memory");
-        out.effects.push(Effect::Persist(record));
+        out.effects.push(TreeEffect::Persist(record));
         for (agent, before) in before.into_iter().flatten() {
             match depth(&self.memory, agent) {
                 Some(depth) if depth != before => {
-                    let notice = Notice::Inbox { agent, depth };
-                    out.effects.push(Effect::Emit(notice));
+                    let notice = TreeNotice::Inbox { agent, depth };
+                    out.effects.push(TreeEffect::Emit(notice));
                 }
                 Some(_) | None => {}
             }
         }
     }
 
-    fn tell_status(&self, out: &mut Out, agent: AgentId) {
+    fn tell_status(&self, out: &mut EffectBuffer, agent: AgentId) {
         let status = self.status(agent);
         let stint = self.stint(agent, out.at);
-        out.effects.push(Effect::Emit(Notice::Status {
+        out.effects.push(TreeEffect::Emit(TreeNotice::Status {
             agent,
             status,
             stint,
         }));
     }
 
-    fn stint(&self, agent: AgentId, at: TimeMs) -> Stint {
+    fn stint(&self, agent: AgentId, at: TimeMs) -> TaskSpan {
         let node = self.memory.get(agent);
-        Stint {
+        TaskSpan {
             since: node.map_or(at, |node| node.task_since),
         }
     }
 
     /// Lines an idle agent up if its inbox has something to begin with.
-    fn wake(&mut self, out: &mut Out, agent: AgentId) {
+    fn wake(&mut self, out: &mut EffectBuffer, agent: AgentId) {
         if self.live.suspended || self.live.runs.contains_key(&agent) {
             return;
         }
-        let Some(message) = self.memory.get(agent).and_then(Agent::next_input) else {
+        let Some(message) = self.memory.get(agent).and_then(AgentRecord::next_input) else {
             return;
         };
         if agent == AgentId::ROOT {
-            self.begin(out, agent, message, Seat::Exempt);
+            self.begin(out, agent, message, SlotStanding::Exempt);
         } else if !self.live.slots.is_in_line(agent) {
             self.live.slots.line_up(agent);
             out.lined_up.push(agent);
@@ -313,33 +317,39 @@ impl Tree {
     }
 
     /// Gives free slots to those in line until one of them runs out.
-    fn grant_slots(&mut self, out: &mut Out) {
+    fn grant_slots(&mut self, out: &mut EffectBuffer) {
         while !self.live.suspended
             && let Some(grant) = self.live.slots.grant()
         {
-            let (Grant::Return(agent) | Grant::Start(agent)) = grant;
+            let (SlotGrant::Return(agent) | SlotGrant::Start(agent)) = grant;
             if let Some(run) = self.live.runs.get_mut(&agent) {
-                run.seat = Seat::Held;
+                run.seat = SlotStanding::Held;
                 self.balance(out, agent);
                 continue;
             }
-            match self.memory.get(agent).and_then(Agent::next_input) {
-                Some(message) => self.begin(out, agent, message, Seat::Held),
+            match self.memory.get(agent).and_then(AgentRecord::next_input) {
+                Some(message) => self.begin(out, agent, message, SlotStanding::Held),
                 None => self.live.slots.leave(agent),
             }
         }
     }
 
-    fn begin(&mut self, out: &mut Out, agent: AgentId, message: MessageId, seat: Seat) {
-        if self.live.residents.touch(agent) == Presence::Absent {
-            out.effects.push(Effect::Load { agent });
+    fn begin(
+        &mut self,
+        out: &mut EffectBuffer,
+        agent: AgentId,
+        message: MessageId,
+        seat: SlotStanding,
+    ) {
+        if self.live.residents.touch(agent) == SessionResidency::Absent {
+            out.effects.push(TreeEffect::Load { agent });
         }
         let node = self.memory.get(agent);
         let ahead = node.map_or_else(Vec::new, |node| node.ahead_of(message));
         let task = message.task();
-        let run = Run::starting(task.clone(), message, seat);
+        let run = TaskRun::starting(task.clone(), message, seat);
         self.live.runs.insert(agent, run);
-        out.effects.push(Effect::StartTask {
+        out.effects.push(TreeEffect::StartTask {
             agent,
             task,
             message,
@@ -348,28 +358,30 @@ impl Tree {
     }
 
     /// Brings an agent's slot in line with what it waits on, and hands over what is due.
-    fn balance(&mut self, out: &mut Out, agent: AgentId) {
+    fn balance(&mut self, out: &mut EffectBuffer, agent: AgentId) {
         let Some(run) = self.live.runs.get_mut(&agent) else {
             return;
         };
         match (run.is_blocked(), run.seat) {
-            (true, Seat::Held | Seat::Returning) => {
+            (true, SlotStanding::Held | SlotStanding::Returning) => {
                 self.live.slots.leave(agent);
-                run.seat = Seat::Given;
+                run.seat = SlotStanding::Given;
             }
-            (false, Seat::Given) => {
+            (false, SlotStanding::Given) => {
                 self.live.slots.come_back(agent);
-                run.seat = Seat::Returning;
+                run.seat = SlotStanding::Returning;
             }
-            (_, Seat::Exempt) | (true, Seat::Given) | (false, Seat::Held | Seat::Returning) => {}
+            (_, SlotStanding::Exempt)
+            | (true, SlotStanding::Given)
+            | (false, SlotStanding::Held | SlotStanding::Returning) => {}
         }
-        if run.seat == Seat::Returning {
+        if run.seat == SlotStanding::Returning {
             return;
         }
         for due in std::mem::take(&mut run.due) {
             out.effects.push(match due {
-                Due::Answer { wait, answer } => Effect::AnswerWait { wait, answer },
-                Due::Proceed => Effect::Proceed { agent },
+                DueReply::Answer { wait, answer } => TreeEffect::AnswerWait { wait, answer },
+                DueReply::Proceed => TreeEffect::Proceed { agent },
             });
         }
     }
@@ -383,18 +395,18 @@ impl Tree {
     }
 
     /// Unloads idle sessions beyond the bound, the one not used for longest first.
-    fn trim_residents(&mut self, out: &mut Out) {
+    fn trim_residents(&mut self, out: &mut EffectBuffer) {
         while self.live.residents.len() > self.limits.max_resident {
             let runs = &self.live.runs;
             let idle = |agent| agent != AgentId::ROOT && !runs.contains_key(&agent);
             match self.live.residents.evict(idle) {
-                Some(agent) => out.effects.push(Effect::Unload { agent }),
+                Some(agent) => out.effects.push(TreeEffect::Unload { agent }),
                 None => return,
             }
         }
     }
 
-    fn tell_queued(&self, out: &mut Out) {
+    fn tell_queued(&self, out: &mut EffectBuffer) {
         for agent in std::mem::take(&mut out.lined_up) {
             if self.live.slots.position(agent).is_some() {
                 self.tell_status(out, agent);
@@ -403,7 +415,7 @@ impl Tree {
     }
 }
 
-impl Out {
+impl EffectBuffer {
     fn at(at: TimeMs) -> Self {
         Self {
             at,
@@ -412,12 +424,13 @@ impl Out {
         }
     }
 
-    fn answer(&mut self, answer: Answer) {
-        self.effects.push(Effect::Answer(answer));
+    fn answer(&mut self, answer: CommandReply) {
+        self.effects.push(TreeEffect::Answer(answer));
     }
 
     fn abort(&mut self, agent: AgentId, task: SubmissionId, why: TaskOutcome) {
-        self.effects.push(Effect::AbortTask { agent, task, why });
+        self.effects
+            .push(TreeEffect::AbortTask { agent, task, why });
     }
 }
 

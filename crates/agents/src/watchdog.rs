@@ -11,7 +11,7 @@
 
 use thiserror::Error;
 use troupe_protocol::AgentId;
-use troupe_protocol::tree::{Caller, End, Fact, Keepsake};
+use troupe_protocol::tree::{AgentMetadata, Caller, TaskEnding, TreeFact};
 
 /// Each ping costs the watched agent a request to its model.
 pub(crate) const INTERVAL_MIN_S: u64 = 30;
@@ -32,13 +32,13 @@ pub(crate) const MESSAGE_DEFAULT: &str = "\
 
 /// All watchdogs of a tree.
 #[derive(Debug, Default)]
-pub(crate) struct Watchdogs {
+pub(crate) struct WatchdogTimers {
     /// In the order of their first start; few enough to be searched.
-    timers: Vec<Timer>,
+    timers: Vec<WatchdogTimer>,
 }
 
 #[derive(Debug)]
-struct Timer {
+struct WatchdogTimer {
     by: Caller,
     target: AgentId,
     interval_s: u64,
@@ -48,7 +48,7 @@ struct Timer {
 
 /// Whether a timer is the caller's first for an agent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Place {
+pub(crate) enum WatchdogSlot {
     Free,
     /// It takes the place of an earlier one.
     Taken,
@@ -56,14 +56,14 @@ pub(crate) enum Place {
 
 /// A message that is to be sent now.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Ping {
+pub(crate) struct WatchdogPing {
     pub by: Caller,
     pub target: AgentId,
     pub message: String,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
-pub(crate) enum Unfit {
+pub(crate) enum WatchdogError {
     #[error("interval_s must be between {INTERVAL_MIN_S} and {INTERVAL_MAX_S} seconds; got {0}")]
     Interval(u64),
     #[error("the message has {0} characters; a watchdog's has at most {MESSAGE_CHARS_MAX}")]
@@ -75,7 +75,7 @@ pub(crate) enum Unfit {
     TooMany,
 }
 
-impl Watchdogs {
+impl WatchdogTimers {
     /// Tells whether a caller may set up a timer for an agent.
     pub(crate) fn check(
         &self,
@@ -83,12 +83,12 @@ impl Watchdogs {
         target: AgentId,
         interval_s: u64,
         message: &str,
-    ) -> Result<Place, Unfit> {
+    ) -> Result<WatchdogSlot, WatchdogError> {
         fits(interval_s, message)?;
         match self.position(by, target) {
-            Some(_) => Ok(Place::Taken),
-            None if self.timers.len() >= WATCHDOGS_MAX => Err(Unfit::TooMany),
-            None => Ok(Place::Free),
+            Some(_) => Ok(WatchdogSlot::Taken),
+            None if self.timers.len() >= WATCHDOGS_MAX => Err(WatchdogError::TooMany),
+            None => Ok(WatchdogSlot::Free),
         }
     }
 
@@ -98,49 +98,49 @@ impl Watchdogs {
 
     /// Follows a fact of the tree. Timers change by nothing else, so a restart that reads the
     /// same facts has the same timers.
-    pub(crate) fn fold(&mut self, fact: &Fact, now_ms: i64) {
+    pub(crate) fn fold(&mut self, fact: &TreeFact, now_ms: i64) {
         match fact {
-            Fact::Kept(Keepsake::Watchdog {
+            TreeFact::Kept(AgentMetadata::Watchdog {
                 by,
                 target,
                 interval_s,
                 message,
             }) => self.set(*by, *target, *interval_s, message, now_ms),
-            Fact::Kept(Keepsake::WatchdogOff { by, target }) => {
+            TreeFact::Kept(AgentMetadata::WatchdogOff { by, target }) => {
                 if let Some(at) = self.position(*by, *target) {
                     self.timers.remove(at);
                 }
             }
             // Whoever was stopped is asked nothing, and asks nobody, until it is told to.
-            Fact::Ended {
+            TreeFact::Ended {
                 agent,
-                end: End::Cancelled { .. },
+                end: TaskEnding::Cancelled { .. },
                 ..
             }
-            | Fact::Halted {
+            | TreeFact::Halted {
                 agent,
-                end: End::Cancelled { .. },
+                end: TaskEnding::Cancelled { .. },
             }
-            | Fact::Shut { agent }
-            | Fact::Pruned { agent } => self.forget(*agent),
-            Fact::Rooted { .. }
-            | Fact::Born(_)
-            | Fact::Sent { .. }
-            | Fact::Started { .. }
-            | Fact::Took { .. }
-            | Fact::Ended { .. }
-            | Fact::Halted { .. }
-            | Fact::Withdrawn { .. }
-            | Fact::Consumed { .. }
-            | Fact::StopAsked { .. }
-            | Fact::Reopened { .. }
-            | Fact::Released { .. }
-            | Fact::Rebound { .. }
-            | Fact::Kept(
-                Keepsake::Note { .. }
-                | Keepsake::Name { .. }
-                | Keepsake::Callback(_)
-                | Keepsake::Enabled { .. },
+            | TreeFact::Shut { agent }
+            | TreeFact::Pruned { agent } => self.forget(*agent),
+            TreeFact::Rooted { .. }
+            | TreeFact::Born(_)
+            | TreeFact::Sent { .. }
+            | TreeFact::Started { .. }
+            | TreeFact::Took { .. }
+            | TreeFact::Ended { .. }
+            | TreeFact::Halted { .. }
+            | TreeFact::Withdrawn { .. }
+            | TreeFact::Consumed { .. }
+            | TreeFact::StopAsked { .. }
+            | TreeFact::Reopened { .. }
+            | TreeFact::Released { .. }
+            | TreeFact::Rebound { .. }
+            | TreeFact::Kept(
+                AgentMetadata::Note { .. }
+                | AgentMetadata::Name { .. }
+                | AgentMetadata::Callback(_)
+                | AgentMetadata::Enabled { .. },
             ) => {}
         }
     }
@@ -150,7 +150,7 @@ impl Watchdogs {
     fn set(&mut self, by: Caller, target: AgentId, interval_s: u64, message: &str, now_ms: i64) {
         let interval_s = interval_s.clamp(INTERVAL_MIN_S, INTERVAL_MAX_S);
         let message = message.chars().take(MESSAGE_CHARS_MAX).collect();
-        let timer = Timer::new(by, target, interval_s, message, now_ms);
+        let timer = WatchdogTimer::new(by, target, interval_s, message, now_ms);
         match self.position(by, target) {
             Some(at) => self.timers[at] = timer,
             None => self.timers.push(timer),
@@ -165,13 +165,13 @@ impl Watchdogs {
 
     /// Returns what is to be sent, and winds those timers up again. However late it is, each
     /// sends one message: pings that a sleeping machine missed are of no use.
-    pub(crate) fn due(&mut self, now_ms: i64) -> Vec<Ping> {
+    pub(crate) fn due(&mut self, now_ms: i64) -> Vec<WatchdogPing> {
         self.timers
             .iter_mut()
             .filter(|timer| timer.due_ms <= now_ms)
             .map(|timer| {
                 timer.wind_up(now_ms);
-                Ping {
+                WatchdogPing {
                     by: timer.by,
                     target: timer.target,
                     message: timer.message.clone(),
@@ -192,7 +192,7 @@ impl Watchdogs {
     }
 }
 
-impl Timer {
+impl WatchdogTimer {
     fn new(by: Caller, target: AgentId, interval_s: u64, message: String, now_ms: i64) -> Self {
         let mut timer = Self {
             by,
@@ -211,13 +211,13 @@ impl Timer {
     }
 }
 
-fn fits(interval_s: u64, message: &str) -> Result<(), Unfit> {
+fn fits(interval_s: u64, message: &str) -> Result<(), WatchdogError> {
     if !(INTERVAL_MIN_S..=INTERVAL_MAX_S).contains(&interval_s) {
-        return Err(Unfit::Interval(interval_s));
+        return Err(WatchdogError::Interval(interval_s));
     }
     let chars = message.chars().count();
     if chars > MESSAGE_CHARS_MAX {
-        return Err(Unfit::Message(chars));
+        return Err(WatchdogError::Message(chars));
     }
     Ok(())
 }

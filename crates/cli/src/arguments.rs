@@ -9,7 +9,7 @@ use crate::commands::{
     init, login, mcp, mcp_server, mock_model, models, proto, review, roles, rollback, rules,
     sessions, skills, trust, undo,
 };
-use crate::failure::Failure;
+use crate::failure::CommandFailure;
 use crate::settings;
 
 /// A local coding-agent engine in which one agent can run many.
@@ -26,15 +26,15 @@ use crate::settings;
 )]
 pub struct Cli {
     #[command(flatten)]
-    pub overrides: Overrides,
+    pub overrides: ConfigOverrides,
     #[command(flatten)]
-    pub layers: Layers,
+    pub layers: LayerSelection,
     #[command(subcommand)]
-    pub command: Option<Command>,
+    pub command: Option<CliCommand>,
 }
 
 #[derive(Debug, Subcommand)]
-pub enum Command {
+pub enum CliCommand {
     /// Run one task without a screen and print what happens.
     #[command(visible_alias = "e")]
     Exec(Box<exec::ExecArguments>),
@@ -102,7 +102,7 @@ pub enum Command {
 
 /// `-c`, which may stand before and after each command name.
 #[derive(Debug, Clone, Default, Args)]
-pub struct Overrides {
+pub struct ConfigOverrides {
     /// Set a configuration value; the key is dotted, the value is TOML or else plain text.
     #[arg(
         short = 'c',
@@ -116,21 +116,21 @@ pub struct Overrides {
     pub of_client: Vec<String>,
 }
 
-impl Overrides {
+impl ConfigOverrides {
     /// Refuses keys that no setting has, for commands that do not look at the configuration.
-    pub fn check_keys(&self) -> Result<(), Failure> {
+    pub fn check_keys(&self) -> Result<(), CommandFailure> {
         for argument in &self.config {
             let (key, _) = argument.split_once('=').unwrap_or((argument, ""));
             if let Some(key) = KeyPath::parse(key) {
                 check_key(&settings::schema(), &key)
-                    .map_err(|error| Failure::usage(format!("-c {argument}: {error}")))?;
+                    .map_err(|error| CommandFailure::usage(format!("-c {argument}: {error}")))?;
             }
         }
         Ok(())
     }
 
     /// Adds what was said further to the right, which wins.
-    pub fn then(mut self, further: Overrides) -> Self {
+    pub fn then(mut self, further: ConfigOverrides) -> Self {
         self.config.extend(further.config);
         self.of_client.extend(further.of_client);
         self
@@ -139,7 +139,7 @@ impl Overrides {
 
 /// Which layers of configuration count.
 #[derive(Debug, Clone, Default, Args)]
-pub struct Layers {
+pub struct LayerSelection {
     /// Use the settings of `[profiles.NAME]`.
     #[arg(
         short,

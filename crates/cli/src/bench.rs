@@ -4,12 +4,12 @@
 //! Deliberately absent: pass or fail. The figures are for reading; this machine may be busy,
 //! so ratios within one run count and single numbers do not.
 
+mod app_server;
+mod fixtures;
 mod followers;
-mod grounds;
 mod measure;
-mod office;
-mod play;
 mod report;
+mod script;
 mod subject;
 mod workload;
 
@@ -18,12 +18,12 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use self::measure::{Cost, adopt_orphans, median};
-use self::report::Report;
-use self::subject::Subject;
-use self::workload::{Stage, Workload};
+use self::measure::{ProcessCost, adopt_orphans, median};
+use self::report::BenchReport;
+use self::subject::BenchSubject;
+use self::workload::{BenchStage, BenchWorkload};
 use crate::commands::print;
-use crate::failure::{Exit, Failure, Outcome};
+use crate::failure::{CommandExit, CommandFailure, Outcome};
 
 /// Measure start, turns, shell calls, text, resume and agent trees.
 #[derive(Debug, Args)]
@@ -48,26 +48,28 @@ pub struct BenchArguments {
 
 pub fn run(arguments: BenchArguments) -> Outcome {
     let subjects = subjects(&arguments)?;
-    let workloads: Vec<Workload> = Workload::ALL
+    let workloads: Vec<BenchWorkload> = BenchWorkload::ALL
         .into_iter()
         .filter(|workload| {
             arguments.only.is_empty() || arguments.only.iter().any(|name| name == workload.name())
         })
         .collect();
     if workloads.is_empty() {
-        let names = Workload::ALL.map(Workload::name).join(", ");
-        return Err(Failure::usage(format!("--only takes any of {names}")));
+        let names = BenchWorkload::ALL.map(BenchWorkload::name).join(", ");
+        return Err(CommandFailure::usage(format!(
+            "--only takes any of {names}"
+        )));
     }
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(1)
         .enable_all()
         .build()
-        .map_err(Failure::not_started)?;
-    let stage = runtime.block_on(Stage::set_up()).map_err(|error| {
-        Failure::failed(anyhow::anyhow!("the bench could not be set up: {error}"))
+        .map_err(CommandFailure::not_started)?;
+    let stage = runtime.block_on(BenchStage::set_up()).map_err(|error| {
+        CommandFailure::failed(anyhow::anyhow!("the bench could not be set up: {error}"))
     })?;
     adopt_orphans().map_err(failed)?;
-    let mut report = Report::new(arguments.runs);
+    let mut report = BenchReport::new(arguments.runs);
     report.floor(&stage, arguments.runs).map_err(failed)?;
     for workload in workloads {
         for subject in &subjects {
@@ -77,36 +79,36 @@ pub fn run(arguments: BenchArguments) -> Outcome {
             }
             let costs = (0..arguments.runs.min(workload.runs_max()))
                 .map(|_| workload.run(&stage, subject, &runtime))
-                .collect::<Result<Vec<Cost>, io::Error>>()
+                .collect::<Result<Vec<ProcessCost>, io::Error>>()
                 .map_err(failed)?;
             report.add(workload, subject, median(costs));
         }
     }
     print(&report.to_string())?;
-    Ok(Exit::Success)
+    Ok(CommandExit::Success)
 }
 
-fn failed(error: io::Error) -> Failure {
-    Failure::failed(anyhow::Error::new(error).context("a measurement failed"))
+fn failed(error: io::Error) -> CommandFailure {
+    CommandFailure::failed(anyhow::Error::new(error).context("a measurement failed"))
 }
 
-fn subjects(arguments: &BenchArguments) -> Result<Vec<Subject>, Failure> {
-    let own = std::env::current_exe().map_err(Failure::not_started)?;
-    let mut subjects = vec![Subject::troupe(own)];
+fn subjects(arguments: &BenchArguments) -> Result<Vec<BenchSubject>, CommandFailure> {
+    let own = std::env::current_exe().map_err(CommandFailure::not_started)?;
+    let mut subjects = vec![BenchSubject::troupe(own)];
     for beside in &arguments.beside {
         let Some((name, path)) = beside.split_once('=') else {
-            return Err(Failure::usage(format!(
+            return Err(CommandFailure::usage(format!(
                 "--beside takes NAME=PATH, such as codex=/usr/bin/codex; {beside:?} has no ="
             )));
         };
         let path = PathBuf::from(path);
         if !path.is_file() {
-            return Err(Failure::usage(format!(
+            return Err(CommandFailure::usage(format!(
                 "--beside {name}: there is no program {}",
                 path.display()
             )));
         }
-        subjects.push(Subject::other(name, path));
+        subjects.push(BenchSubject::other(name, path));
     }
     Ok(subjects)
 }

@@ -9,16 +9,15 @@ pub mod completion;
 pub mod config;
 pub mod demo;
 pub mod doctor;
-mod door;
 pub mod exec;
 pub mod import;
 pub mod init;
+mod listen_arguments;
 pub mod login;
 pub mod mcp;
 pub mod mcp_server;
 pub mod mock_model;
 pub mod models;
-mod one_op;
 pub mod proto;
 pub mod review;
 pub mod roles;
@@ -26,6 +25,7 @@ pub mod rollback;
 pub mod rules;
 pub mod sessions;
 pub mod skills;
+mod stored_session_op;
 pub mod trust;
 pub mod undo;
 
@@ -33,9 +33,9 @@ use std::io::{self, IsTerminal, Write};
 
 use clap::CommandFactory;
 
-use crate::arguments::{Cli, Command, Layers, Overrides};
-use crate::failure::{Exit, Failure, Outcome};
-use crate::home::{Home, here};
+use crate::arguments::{Cli, CliCommand, ConfigOverrides, LayerSelection};
+use crate::failure::{CommandExit, CommandFailure, Outcome};
+use crate::home::{TroupeHome, here};
 use crate::layers::ConfigSource;
 use crate::terminal;
 
@@ -54,81 +54,84 @@ pub fn run(cli: Cli) -> Outcome {
     }
     match command {
         None => short_help(),
-        Some(Command::Exec(arguments)) => exec::run(*arguments, overrides, layers),
-        Some(Command::Resume(command)) => exec::run(command.into_exec(), overrides, layers),
-        Some(Command::Fork(command)) => exec::run(command.into_exec(), overrides, layers),
-        Some(Command::Review(command)) => exec::run(command.into_exec(), overrides, layers),
-        Some(Command::Proto(arguments)) => proto::run(arguments, overrides, layers),
-        Some(Command::AppServer(arguments)) => app_server::run(arguments, overrides, layers),
-        Some(Command::McpServer(arguments)) => mcp_server::run(*arguments, overrides, layers),
-        Some(Command::Acp(arguments)) => acp::run(arguments, overrides, layers),
-        Some(Command::Sessions(arguments)) => sessions::run(arguments, overrides, layers),
-        Some(Command::Import(arguments)) => import::run(arguments, overrides, layers),
-        Some(Command::Init(command)) => init::run(*command, overrides, layers),
-        Some(Command::Login(arguments)) => login::login(arguments, overrides, layers),
-        Some(Command::Logout(arguments)) => login::logout(&arguments),
-        Some(Command::Undo(arguments)) => undo::run(arguments, overrides, layers),
-        Some(Command::Rollback(arguments)) => rollback::run(arguments, overrides, layers),
-        Some(Command::Compact(arguments)) => compact::run(arguments, overrides, layers),
-        Some(Command::Agents(arguments)) => agents::run(arguments, overrides, layers),
-        Some(Command::Roles(arguments)) => roles::run(arguments, overrides, layers),
-        Some(Command::Skills(arguments)) => skills::run(arguments, overrides, layers),
-        Some(Command::Reindex) => sessions::reindex(),
-        Some(Command::Demo(arguments)) => demo::run(arguments),
-        Some(Command::Models(arguments)) => models::run(arguments, overrides, layers),
-        Some(Command::Doctor(arguments)) => doctor::run(arguments, overrides, layers),
-        Some(Command::Config(arguments)) => config::run(arguments, overrides, layers),
-        Some(Command::Rules(arguments)) => rules::run(arguments, overrides, layers),
-        Some(Command::Trust(arguments)) => trust::run(arguments),
-        Some(Command::Mcp(arguments)) => mcp::run(arguments, overrides, layers),
-        Some(Command::ApplyPatch(arguments)) => apply_patch::run(arguments),
-        Some(Command::MockModel(arguments)) => mock_model::run(arguments),
-        Some(Command::Bench(arguments)) => crate::bench::run(arguments),
-        Some(Command::Completion(arguments)) => completion::run(&arguments),
+        Some(CliCommand::Exec(arguments)) => exec::run(*arguments, overrides, layers),
+        Some(CliCommand::Resume(command)) => exec::run(command.into_exec(), overrides, layers),
+        Some(CliCommand::Fork(command)) => exec::run(command.into_exec(), overrides, layers),
+        Some(CliCommand::Review(command)) => exec::run(command.into_exec(), overrides, layers),
+        Some(CliCommand::Proto(arguments)) => proto::run(arguments, overrides, layers),
+        Some(CliCommand::AppServer(arguments)) => app_server::run(arguments, overrides, layers),
+        Some(CliCommand::McpServer(arguments)) => mcp_server::run(*arguments, overrides, layers),
+        Some(CliCommand::Acp(arguments)) => acp::run(arguments, overrides, layers),
+        Some(CliCommand::Sessions(arguments)) => sessions::run(arguments, overrides, layers),
+        Some(CliCommand::Import(arguments)) => import::run(arguments, overrides, layers),
+        Some(CliCommand::Init(command)) => init::run(*command, overrides, layers),
+        Some(CliCommand::Login(arguments)) => login::login(arguments, overrides, layers),
+        Some(CliCommand::Logout(arguments)) => login::logout(&arguments),
+        Some(CliCommand::Undo(arguments)) => undo::run(arguments, overrides, layers),
+        Some(CliCommand::Rollback(arguments)) => rollback::run(arguments, overrides, layers),
+        Some(CliCommand::Compact(arguments)) => compact::run(arguments, overrides, layers),
+        Some(CliCommand::Agents(arguments)) => agents::run(arguments, overrides, layers),
+        Some(CliCommand::Roles(arguments)) => roles::run(arguments, overrides, layers),
+        Some(CliCommand::Skills(arguments)) => skills::run(arguments, overrides, layers),
+        Some(CliCommand::Reindex) => sessions::reindex(),
+        Some(CliCommand::Demo(arguments)) => demo::run(arguments),
+        Some(CliCommand::Models(arguments)) => models::run(arguments, overrides, layers),
+        Some(CliCommand::Doctor(arguments)) => doctor::run(arguments, overrides, layers),
+        Some(CliCommand::Config(arguments)) => config::run(arguments, overrides, layers),
+        Some(CliCommand::Rules(arguments)) => rules::run(arguments, overrides, layers),
+        Some(CliCommand::Trust(arguments)) => trust::run(arguments),
+        Some(CliCommand::Mcp(arguments)) => mcp::run(arguments, overrides, layers),
+        Some(CliCommand::ApplyPatch(arguments)) => apply_patch::run(arguments),
+        Some(CliCommand::MockModel(arguments)) => mock_model::run(arguments),
+        Some(CliCommand::Bench(arguments)) => crate::bench::run(arguments),
+        Some(CliCommand::Completion(arguments)) => completion::run(&arguments),
     }
 }
 
 /// Tells whether a command would not look at the configuration by itself.
-fn needs_no_configuration(command: &Command) -> bool {
+fn needs_no_configuration(command: &CliCommand) -> bool {
     match command {
-        Command::Exec(_)
-        | Command::Resume(_)
-        | Command::Fork(_)
-        | Command::Review(_)
-        | Command::Proto(_)
-        | Command::AppServer(_)
-        | Command::McpServer(_)
-        | Command::Acp(_)
-        | Command::Import(_)
-        | Command::Init(_)
-        | Command::Login(_)
-        | Command::Undo(_)
-        | Command::Rollback(_)
-        | Command::Compact(_)
-        | Command::Agents(_)
-        | Command::Models(_)
-        | Command::Doctor(_)
-        | Command::Config(_)
-        | Command::Skills(_)
-        | Command::Rules(_)
-        | Command::Mcp(_) => false,
-        Command::Sessions(_)
-        | Command::Roles(_)
-        | Command::Reindex
-        | Command::Logout(_)
-        | Command::Trust(_)
-        | Command::Demo(_)
-        | Command::ApplyPatch(_)
-        | Command::MockModel(_)
-        | Command::Bench(_)
-        | Command::Completion(_) => true,
+        CliCommand::Exec(_)
+        | CliCommand::Resume(_)
+        | CliCommand::Fork(_)
+        | CliCommand::Review(_)
+        | CliCommand::Proto(_)
+        | CliCommand::AppServer(_)
+        | CliCommand::McpServer(_)
+        | CliCommand::Acp(_)
+        | CliCommand::Import(_)
+        | CliCommand::Init(_)
+        | CliCommand::Login(_)
+        | CliCommand::Undo(_)
+        | CliCommand::Rollback(_)
+        | CliCommand::Compact(_)
+        | CliCommand::Agents(_)
+        | CliCommand::Models(_)
+        | CliCommand::Doctor(_)
+        | CliCommand::Config(_)
+        | CliCommand::Skills(_)
+        | CliCommand::Rules(_)
+        | CliCommand::Mcp(_) => false,
+        CliCommand::Sessions(_)
+        | CliCommand::Roles(_)
+        | CliCommand::Reindex
+        | CliCommand::Logout(_)
+        | CliCommand::Trust(_)
+        | CliCommand::Demo(_)
+        | CliCommand::ApplyPatch(_)
+        | CliCommand::MockModel(_)
+        | CliCommand::Bench(_)
+        | CliCommand::Completion(_) => true,
     }
 }
 
 /// Whoever asks for a strict look gets one, whatever the command.
-fn check_configuration(overrides: &Overrides, layers: &Layers) -> Result<(), Failure> {
+fn check_configuration(
+    overrides: &ConfigOverrides,
+    layers: &LayerSelection,
+) -> Result<(), CommandFailure> {
     let source = ConfigSource {
-        home: Home::find()?,
+        home: TroupeHome::find()?,
         overrides: overrides.clone(),
         layers: layers.clone(),
         flags: Vec::new(),
@@ -139,7 +142,7 @@ fn check_configuration(overrides: &Overrides, layers: &Layers) -> Result<(), Fai
 
 fn short_help() -> Outcome {
     print(&Cli::command().render_help().to_string())?;
-    Ok(Exit::Success)
+    Ok(CommandExit::Success)
 }
 
 /// Writes to standard output: to a file or a program as it is, to a terminal without what would
@@ -167,11 +170,13 @@ pub fn tell(text: &str) {
 
 /// Runs a future on this thread. The engine's work is small beside what the model and the
 /// commands take, and one thread wakes nobody for a piece of text.
-pub fn block_on<T>(future: impl Future<Output = Result<T, Failure>>) -> Result<T, Failure> {
+pub fn block_on<T>(
+    future: impl Future<Output = Result<T, CommandFailure>>,
+) -> Result<T, CommandFailure> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
-        .map_err(Failure::not_started)?;
+        .map_err(CommandFailure::not_started)?;
     let outcome = runtime.block_on(future);
     // A thread may still wait for a line on standard input; it must not hold up the end.
     runtime.shutdown_background();

@@ -8,15 +8,15 @@
 use clap::{Arg, Command, CommandFactory};
 use clap_complete::engine::{ArgValueCandidates, CompletionCandidate};
 use clap_complete::{CompleteEnv, Shell};
-use troupe_agents::roles::Roles;
+use troupe_agents::roles::RoleLibrary;
 use troupe_model::catalogue;
 use troupe_protocol::AgentId;
-use troupe_store::{EmbeddedStore, ListQuery, SessionSummary, Store};
+use troupe_store::{EmbeddedStore, ListQuery, SessionStore, SessionSummary};
 
 use crate::arguments::Cli;
 use crate::commands::block_on;
-use crate::failure::Failure;
-use crate::home::{Home, here, user_home};
+use crate::failure::CommandFailure;
+use crate::home::{TroupeHome, here, user_home};
 
 /// By this variable a script asks for what to offer.
 const VARIABLE: &str = "TROUPE_COMPLETE";
@@ -35,7 +35,7 @@ pub fn answer_shell() {
 }
 
 /// Returns the script by which a shell asks.
-pub fn script(shell: Shell) -> Result<Vec<u8>, Failure> {
+pub fn script(shell: Shell) -> Result<Vec<u8>, CommandFailure> {
     use clap_complete::env::{Bash, Elvish, EnvCompleter, Fish, Powershell, Zsh};
     let completer: &dyn EnvCompleter = match shell {
         Shell::Bash => &Bash,
@@ -45,13 +45,13 @@ pub fn script(shell: Shell) -> Result<Vec<u8>, Failure> {
         Shell::Zsh => &Zsh,
         shell => {
             let unknown = anyhow::anyhow!("there is no completion for {shell}");
-            return Err(Failure::not_started(unknown));
+            return Err(CommandFailure::not_started(unknown));
         }
     };
     let mut script = Vec::new();
     completer
         .write_registration(VARIABLE, "troupe", "troupe", "troupe", &mut script)
-        .map_err(Failure::failed)?;
+        .map_err(CommandFailure::failed)?;
     Ok(script)
 }
 
@@ -76,21 +76,21 @@ fn with_values_of(argument: Arg) -> Arg {
     argument.add(values)
 }
 
-fn found(looked_for: Result<Vec<CompletionCandidate>, Failure>) -> Vec<CompletionCandidate> {
+fn found(looked_for: Result<Vec<CompletionCandidate>, CommandFailure>) -> Vec<CompletionCandidate> {
     looked_for.unwrap_or_default()
 }
 
 /// Returns what is stored in the home, if there is one: looking for something makes none.
-fn stored() -> Result<Option<EmbeddedStore>, Failure> {
-    let home = Home::find()?;
+fn stored() -> Result<Option<EmbeddedStore>, CommandFailure> {
+    let home = TroupeHome::find()?;
     if !home.path().is_dir() {
         return Ok(None);
     }
-    let store = EmbeddedStore::open(home.path()).map_err(Failure::failed)?;
+    let store = EmbeddedStore::open(home.path()).map_err(CommandFailure::failed)?;
     Ok(Some(store))
 }
 
-fn sessions() -> Result<Vec<CompletionCandidate>, Failure> {
+fn sessions() -> Result<Vec<CompletionCandidate>, CommandFailure> {
     let Some(store) = stored()? else {
         return Ok(Vec::new());
     };
@@ -98,7 +98,7 @@ fn sessions() -> Result<Vec<CompletionCandidate>, Failure> {
         limit: Some(SESSIONS_OFFERED_MAX),
         ..ListQuery::default()
     };
-    let page = block_on(async { store.list(&query).await.map_err(Failure::failed) })?;
+    let page = block_on(async { store.list(&query).await.map_err(CommandFailure::failed) })?;
     Ok(page.sessions.iter().map(session).collect())
 }
 
@@ -112,7 +112,7 @@ fn session(session: &SessionSummary) -> CompletionCandidate {
 }
 
 /// The agents of the newest tree of this directory.
-fn agents() -> Result<Vec<CompletionCandidate>, Failure> {
+fn agents() -> Result<Vec<CompletionCandidate>, CommandFailure> {
     let (Some(store), cwd) = (stored()?, here()?) else {
         return Ok(Vec::new());
     };
@@ -121,11 +121,17 @@ fn agents() -> Result<Vec<CompletionCandidate>, Failure> {
             cwds: vec![cwd],
             ..ListQuery::default()
         };
-        let page = store.list(&query).await.map_err(Failure::failed)?;
+        let page = store.list(&query).await.map_err(CommandFailure::failed)?;
         for session in page.sessions {
-            let place = store.tree_of(session.id).await.map_err(Failure::failed)?;
+            let place = store
+                .tree_of(session.id)
+                .await
+                .map_err(CommandFailure::failed)?;
             if let Some(place) = place {
-                let rows = store.tree(place.root).await.map_err(Failure::failed)?;
+                let rows = store
+                    .tree(place.root)
+                    .await
+                    .map_err(CommandFailure::failed)?;
                 let children = rows.iter().filter(|row| row.agent != AgentId::ROOT);
                 let offered = children.map(|row| {
                     CompletionCandidate::new(&row.path)
@@ -145,8 +151,8 @@ fn models() -> Vec<CompletionCandidate> {
         .collect()
 }
 
-fn roles() -> Result<Vec<CompletionCandidate>, Failure> {
-    let roles = Roles::new(Home::find()?.path())
+fn roles() -> Result<Vec<CompletionCandidate>, CommandFailure> {
+    let roles = RoleLibrary::new(TroupeHome::find()?.path())
         .with_user_home(user_home())
         .catalogue(&here()?)
         .roles;

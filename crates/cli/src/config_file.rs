@@ -13,13 +13,13 @@ use tempfile::NamedTempFile;
 use toml_edit::DocumentMut;
 use troupe_tools::digest;
 
-use crate::failure::Failure;
+use crate::failure::CommandFailure;
 
-pub use merge::{Merge, set};
+pub use merge::{TableMerge, set};
 
 /// A configuration file that nobody else of us changes meanwhile.
 #[derive(Debug)]
-pub struct ConfigFile {
+pub struct ConfigFileEditor {
     /// As people know it.
     path: PathBuf,
     /// What it is a link to, if it is one: it may live among a person's other settings.
@@ -28,9 +28,9 @@ pub struct ConfigFile {
     directory: File,
 }
 
-impl ConfigFile {
+impl ConfigFileEditor {
     /// Takes the file, which need not exist. Blocks while another program changes it.
-    pub fn take(path: &Path) -> Result<Self, Failure> {
+    pub fn take(path: &Path) -> Result<Self, CommandFailure> {
         let target = path.canonicalize().unwrap_or_else(|_| path.to_owned());
         let taken = || -> io::Result<(File, String)> {
             let directory = target.parent().ok_or(io::ErrorKind::InvalidInput)?;
@@ -65,15 +65,15 @@ impl ConfigFile {
         version(&self.text)
     }
 
-    pub fn document(&self) -> Result<DocumentMut, Failure> {
+    pub fn document(&self) -> Result<DocumentMut, CommandFailure> {
         self.text
             .parse::<DocumentMut>()
             .with_context(|| format!("{} cannot be changed; mend it first", self.path.display()))
-            .map_err(Failure::failed)
+            .map_err(CommandFailure::failed)
     }
 
     /// Replaces the file.
-    pub fn write(&mut self, document: &DocumentMut) -> Result<(), Failure> {
+    pub fn write(&mut self, document: &DocumentMut) -> Result<(), CommandFailure> {
         let text = document.to_string();
         if text != self.text {
             self.replace(&text)
@@ -102,7 +102,7 @@ pub fn version(text: &str) -> String {
     format!("sha256:{}", digest::of_bytes(text.as_bytes()))
 }
 
-fn failed(file: &Path, error: io::Error) -> Failure {
+fn failed(file: &Path, error: io::Error) -> CommandFailure {
     let error = anyhow::Error::new(error);
-    Failure::failed(error.context(format!("cannot change {}", file.display())))
+    CommandFailure::failed(error.context(format!("cannot change {}", file.display())))
 }

@@ -27,8 +27,8 @@ pub mod row;
 mod server;
 mod socket;
 
-pub use request::{Answer, Mode, Receipt, Request, Urgency};
-pub use row::Row;
+pub use request::{ControlAnswer, ControlMode, ControlReceipt, ControlRequest, MessageUrgency};
+pub use row::AgentListRow;
 pub use server::{Guard, serve};
 
 #[cfg(test)]

@@ -18,8 +18,8 @@ use tracing_subscriber::filter::{LevelFilter, Targets};
 use tracing_subscriber::layer::SubscriberExt as _;
 use tracing_subscriber::util::SubscriberInitExt as _;
 
-use crate::failure::Failure;
-use crate::home::Home;
+use crate::failure::CommandFailure;
+use crate::home::TroupeHome;
 use rotation::RotatedLog;
 
 pub use rotation::newest_lines;
@@ -35,16 +35,19 @@ const OWN_TARGETS: &str = "troupe";
 static BEGUN: OnceLock<()> = OnceLock::new();
 
 /// Begins the log if `TROUPE_LOG` asks for one.
-pub fn begin_by_environment() -> Result<(), Failure> {
+pub fn begin_by_environment() -> Result<(), CommandFailure> {
     let Some(filter) = env::var_os(LOG_VARIABLE).filter(|it| !it.is_empty()) else {
         return Ok(());
     };
     let filter = filter.to_string_lossy();
-    begin(&Home::find()?, LOG_VARIABLE, &filter)
+    begin(&TroupeHome::find()?, LOG_VARIABLE, &filter)
 }
 
 /// Begins the log if the configuration asks for one; the variable counts before it.
-pub fn begin_by_configuration(home: &Home, filter: Option<&str>) -> Result<(), Failure> {
+pub fn begin_by_configuration(
+    home: &TroupeHome,
+    filter: Option<&str>,
+) -> Result<(), CommandFailure> {
     match filter.filter(|it| !it.is_empty()) {
         Some(filter) if !is_on() => begin(home, "log.filter", filter),
         Some(_) | None => Ok(()),
@@ -56,7 +59,7 @@ pub fn is_on() -> bool {
     BEGUN.get().is_some()
 }
 
-fn begin(home: &Home, source: &str, filter: &str) -> Result<(), Failure> {
+fn begin(home: &TroupeHome, source: &str, filter: &str) -> Result<(), CommandFailure> {
     let targets = targets(source, filter)?;
     if BEGUN.set(()).is_err() {
         return Ok(());
@@ -79,7 +82,7 @@ fn begin(home: &Home, source: &str, filter: &str) -> Result<(), Failure> {
         .with(targets)
         .with(lines)
         .try_init()
-        .map_err(|error| Failure::not_started(anyhow::Error::new(error)))?;
+        .map_err(|error| CommandFailure::not_started(anyhow::Error::new(error)))?;
     let version = env!("CARGO_PKG_VERSION");
     tracing::info!(version, pid = std::process::id(), "the program starts");
     Ok(())
@@ -93,9 +96,9 @@ pub fn stdio_connection() -> Span {
 }
 
 /// Reads a filter. A level without a target is that of Troupe's own crates.
-fn targets(source: &str, filter: &str) -> Result<Targets, Failure> {
+fn targets(source: &str, filter: &str) -> Result<Targets, CommandFailure> {
     let parsed: Targets = filter.parse().map_err(|error| {
-        Failure::usage(format!(
+        CommandFailure::usage(format!(
             "{source} = {filter:?} is no filter ({error}); write a level (error, warn, info, debug, \
              trace), or levels of crates such as \"info,troupe_engine=debug\""
         ))

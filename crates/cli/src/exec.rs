@@ -5,26 +5,24 @@
 //!                                      └─ human ─► stderr; the final message ─► stdout
 //! ```
 
+pub mod approval_required;
 mod asking;
 pub mod changes;
-pub mod children;
 pub mod command_line;
-pub mod escalation;
 mod event_kinds;
-mod going_on;
 mod human;
-pub mod introduction;
-pub mod invitation;
 mod jsonl;
-mod left_over;
 mod live;
 pub mod mentions;
+pub mod missing_creation;
 pub mod no_model;
+pub mod pending_approval;
 pub mod print;
 pub mod prompt;
 mod refusal;
 mod report;
 pub mod request;
+mod resume_stopped;
 mod review;
 pub mod roster;
 pub mod run;
@@ -32,6 +30,8 @@ pub mod saved_prompts;
 mod screen;
 pub mod shape;
 pub mod signals;
+mod stopped_agents;
 mod stream;
 pub mod target;
 mod terminal_lines;
+pub mod unfinished_children;

@@ -6,11 +6,11 @@ use std::process::ExitCode;
 
 use troupe_model::ConnectError;
 
-use crate::provider::ModelTrouble;
+use crate::provider::ModelSetupError;
 
 /// Exit codes, as `docs/exec.md` documents them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Exit {
+pub enum CommandExit {
     Success = 0,
     /// The task failed or was interrupted, or a check did not pass.
     Failed = 1,
@@ -32,51 +32,54 @@ pub enum Exit {
     Terminated = 143,
 }
 
-impl From<Exit> for ExitCode {
-    fn from(exit: Exit) -> Self {
+impl From<CommandExit> for ExitCode {
+    fn from(exit: CommandExit) -> Self {
         Self::from(exit as u8)
     }
 }
 
 #[derive(Debug)]
-pub struct Failure {
-    exit: Exit,
+pub struct CommandFailure {
+    exit: CommandExit,
     error: anyhow::Error,
 }
 
-pub type Outcome = Result<Exit, Failure>;
+pub type Outcome = Result<CommandExit, CommandFailure>;
 
-impl Failure {
+impl CommandFailure {
     pub fn usage(message: impl Into<String>) -> Self {
-        Self::new(Exit::Usage, anyhow::Error::msg(message.into()))
+        Self::new(CommandExit::Usage, anyhow::Error::msg(message.into()))
     }
 
     pub fn not_started(error: impl Into<anyhow::Error>) -> Self {
-        Self::new(Exit::NotStarted, error.into())
+        Self::new(CommandExit::NotStarted, error.into())
     }
 
     pub fn failed(error: impl Into<anyhow::Error>) -> Self {
-        Self::new(Exit::Failed, error.into())
+        Self::new(CommandExit::Failed, error.into())
     }
 
     /// The work ended where a person must decide.
     pub fn approval_needed(plea: String) -> Self {
-        Self::new(Exit::ApprovalNeeded, anyhow::Error::msg(plea))
+        Self::new(CommandExit::ApprovalNeeded, anyhow::Error::msg(plea))
     }
 
-    fn new(exit: Exit, error: anyhow::Error) -> Self {
+    fn new(exit: CommandExit, error: anyhow::Error) -> Self {
         Self { exit, error }
     }
 
-    pub fn exit(&self) -> Exit {
+    pub fn exit(&self) -> CommandExit {
         self.exit
     }
 
     /// Tells whether a provider has no key to be asked with.
     pub fn is_missing_key(&self) -> bool {
-        let trouble = self.error.downcast_ref::<ModelTrouble>();
-        let missing = |it: &ModelTrouble| {
-            matches!(it, ModelTrouble::Connect(ConnectError::KeyMissing { .. }))
+        let trouble = self.error.downcast_ref::<ModelSetupError>();
+        let missing = |it: &ModelSetupError| {
+            matches!(
+                it,
+                ModelSetupError::Connect(ConnectError::KeyMissing { .. })
+            )
         };
         trouble.is_some_and(missing)
     }
@@ -90,20 +93,20 @@ impl Failure {
 }
 
 /// The message and its causes on one line.
-impl fmt::Display for Failure {
+impl fmt::Display for CommandFailure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{:#}", self.error)
     }
 }
 
-impl From<troupe_config::Error> for Failure {
-    fn from(error: troupe_config::Error) -> Self {
-        Self::new(Exit::Usage, error.into())
+impl From<troupe_config::ConfigError> for CommandFailure {
+    fn from(error: troupe_config::ConfigError) -> Self {
+        Self::new(CommandExit::Usage, error.into())
     }
 }
 
-impl From<io::Error> for Failure {
+impl From<io::Error> for CommandFailure {
     fn from(error: io::Error) -> Self {
-        Self::new(Exit::Failed, error.into())
+        Self::new(CommandExit::Failed, error.into())
     }
 }

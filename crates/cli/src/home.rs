@@ -6,17 +6,17 @@ use std::path::{Path, PathBuf};
 use troupe_engine::skills::SkillPlaces;
 use troupe_process::holds_repository;
 
-use crate::failure::Failure;
+use crate::failure::CommandFailure;
 
 /// The part of the home that a model may read, because its skills lie there.
 pub const SKILLS_DIRECTORY: &str = "skills";
 
 /// `$TROUPE_HOME`, else `~/.troupe`.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Home(PathBuf);
+pub struct TroupeHome(PathBuf);
 
-impl Home {
-    pub fn find() -> Result<Self, Failure> {
+impl TroupeHome {
+    pub fn find() -> Result<Self, CommandFailure> {
         let named = env::var_os("TROUPE_HOME").filter(|path| !path.is_empty());
         match named {
             Some(path) => {
@@ -27,7 +27,7 @@ impl Home {
             None => user_home()
                 .map(|home| Self(home.join(".troupe")))
                 .ok_or_else(|| {
-                    Failure::usage("neither TROUPE_HOME nor HOME is set; set one of them")
+                    CommandFailure::usage("neither TROUPE_HOME nor HOME is set; set one of them")
                 }),
         }
     }
@@ -74,10 +74,10 @@ impl Home {
 }
 
 /// Returns the working directory.
-pub fn here() -> Result<PathBuf, Failure> {
+pub fn here() -> Result<PathBuf, CommandFailure> {
     env::current_dir().map_err(|error| {
         let what = "the working directory cannot be told; was it deleted?";
-        Failure::not_started(anyhow::Error::new(error).context(what))
+        CommandFailure::not_started(anyhow::Error::new(error).context(what))
     })
 }
 

@@ -8,9 +8,9 @@ use std::path::PathBuf;
 
 use toml_edit::{DocumentMut, value};
 
-use crate::config_file::ConfigFile;
-use crate::failure::Failure;
-use crate::home::Home;
+use crate::config_file::ConfigFileEditor;
+use crate::failure::CommandFailure;
+use crate::home::TroupeHome;
 
 /// Others than the owner may do something with the file.
 const OTHERS: u32 = 0o077;
@@ -39,7 +39,7 @@ pub enum KeyFileError {
 }
 
 impl KeyFile {
-    pub fn of(home: &Home) -> Self {
+    pub fn of(home: &TroupeHome) -> Self {
         Self {
             path: home.path().join("keys.toml"),
         }
@@ -84,7 +84,7 @@ impl KeyFile {
     }
 
     /// Stores a key in the place of an older one.
-    pub fn set(&self, provider: &str, key: &str) -> Result<(), Failure> {
+    pub fn set(&self, provider: &str, key: &str) -> Result<(), CommandFailure> {
         self.change(|keys| {
             keys[provider] = value(key);
             true
@@ -93,12 +93,15 @@ impl KeyFile {
     }
 
     /// Forgets a key. Returns whether there was one.
-    pub fn remove(&self, provider: &str) -> Result<bool, Failure> {
+    pub fn remove(&self, provider: &str) -> Result<bool, CommandFailure> {
         self.change(|keys| keys.remove(provider).is_some())
     }
 
-    fn change(&self, change: impl FnOnce(&mut DocumentMut) -> bool) -> Result<bool, Failure> {
-        let mut file = ConfigFile::take(&self.path)?;
+    fn change(
+        &self,
+        change: impl FnOnce(&mut DocumentMut) -> bool,
+    ) -> Result<bool, CommandFailure> {
+        let mut file = ConfigFileEditor::take(&self.path)?;
         let not_understood = |_| KeyFileError::NotUnderstood {
             path: self.path.clone(),
         };
@@ -106,14 +109,14 @@ impl KeyFile {
             .text()
             .parse()
             .map_err(not_understood)
-            .map_err(Failure::failed)?;
+            .map_err(CommandFailure::failed)?;
         let changed = change(&mut keys);
         // Written beside it first, in a file that is only the owner's.
         file.write(&keys)?;
         if changed {
             let owned = fs::Permissions::from_mode(0o600);
             fs::set_permissions(&self.path, owned).map_err(|error| {
-                Failure::failed(KeyFileError::Unreadable {
+                CommandFailure::failed(KeyFileError::Unreadable {
                     path: self.path.clone(),
                     error,
                 })

@@ -2,12 +2,12 @@
 
 use std::path::{Path, PathBuf};
 
-use troupe_config::{Config, Flag, Place, Sources, UnknownKey, load};
-use troupe_tools::rules::{RuleSource, Trust};
+use troupe_config::{Config, ConfigFlag, ConfigInputs, UnknownKey, ValuePlace, load};
+use troupe_tools::rules::{ProjectTrust, RuleSource};
 
-use crate::arguments::{Layers, Overrides};
-use crate::failure::Failure;
-use crate::home::{Home, repository_root};
+use crate::arguments::{ConfigOverrides, LayerSelection};
+use crate::failure::CommandFailure;
+use crate::home::{TroupeHome, repository_root};
 use crate::settings::{self, defaults};
 use crate::trust::{PROJECT_RULES, TrustLedger};
 use crate::unknown_types::UnknownTypes;
@@ -15,34 +15,38 @@ use crate::unknown_types::UnknownTypes;
 /// Everything but the working directory, which a client may choose later.
 #[derive(Debug, Clone)]
 pub struct ConfigSource {
-    pub home: Home,
-    pub overrides: Overrides,
-    pub layers: Layers,
+    pub home: TroupeHome,
+    pub overrides: ConfigOverrides,
+    pub layers: LayerSelection,
     /// Flags that stand for keys, such as `--model`.
-    pub flags: Vec<Flag>,
+    pub flags: Vec<ConfigFlag>,
 }
 
 /// A configuration, and what a person should know about it.
 #[derive(Debug)]
-pub struct Loaded {
+pub struct LoadedConfig {
     pub config: Config,
     pub warnings: Vec<String>,
 }
 
 impl ConfigSource {
     /// Reads the configuration that holds in `cwd`.
-    pub fn load(&self, cwd: &Path) -> Result<Loaded, Failure> {
+    pub fn load(&self, cwd: &Path) -> Result<LoadedConfig, CommandFailure> {
         self.load_trying(cwd, None)
     }
 
     /// Reads the configuration that would hold in `cwd` if the user's file held this text.
-    pub fn load_trying(&self, cwd: &Path, user_text: Option<&str>) -> Result<Loaded, Failure> {
+    pub fn load_trying(
+        &self,
+        cwd: &Path,
+        user_text: Option<&str>,
+    ) -> Result<LoadedConfig, CommandFailure> {
         let user_file: Option<PathBuf> =
             (!self.layers.ignore_user_config).then(|| self.home.config_file());
         let ledger = TrustLedger::at(&self.home);
-        let Overrides { config, of_client } = &self.overrides;
+        let ConfigOverrides { config, of_client } = &self.overrides;
         let arguments = [config.as_slice(), of_client].concat();
-        let config = load(&Sources {
+        let config = load(&ConfigInputs {
             defaults: defaults(),
             user_file: user_file.as_deref(),
             user_text,
@@ -65,7 +69,7 @@ impl ConfigSource {
             refused.extend(types.written.iter().cloned());
         }
         if !refused.is_empty() {
-            return Err(Failure::usage(refused.join(
+            return Err(CommandFailure::usage(refused.join(
                 "
 ",
             )));
@@ -75,12 +79,12 @@ impl ConfigSource {
         let warnings = unknown.chain(types.written);
         let warnings = warnings.chain(ledger.problem()).chain(notices);
         let warnings = warnings.collect();
-        Ok(Loaded { config, warnings })
+        Ok(LoadedConfig { config, warnings })
     }
 
     /// Tells whether a person gave this key with `-c`.
     fn is_typed(&self, unknown: &UnknownKey) -> bool {
-        let Place::CommandLine(place) = &unknown.origin.place else {
+        let ValuePlace::CommandLine(place) = &unknown.origin.place else {
             return false;
         };
         let given = place.strip_prefix("-c ");
@@ -106,9 +110,9 @@ impl ConfigSource {
             .filter(|file| *file != user)
             .collect();
         let trust = if is_trusted(config, &directories) {
-            Trust::Trusted(TrustLedger::at(&self.home).digests(&projects))
+            ProjectTrust::Trusted(TrustLedger::at(&self.home).digests(&projects))
         } else {
-            Trust::Untrusted
+            ProjectTrust::Untrusted
         };
         RuleSource {
             projects,

@@ -17,7 +17,6 @@ mod control;
 mod diagnostics;
 mod exec;
 mod failure;
-mod first_word;
 mod git;
 mod home;
 mod keys;
@@ -28,6 +27,7 @@ mod settings;
 mod style;
 mod terminal;
 mod trust;
+mod unknown_command;
 mod unknown_types;
 mod wiring;
 
@@ -37,7 +37,7 @@ use std::process::ExitCode;
 use clap::Parser;
 
 use crate::arguments::Cli;
-use crate::failure::{Exit, Outcome};
+use crate::failure::{CommandExit, Outcome};
 
 fn main() -> ExitCode {
     outlive_file_size_limits();
@@ -45,7 +45,7 @@ fn main() -> ExitCode {
     let outcome = if asks_for_version_alone() {
         version()
     } else {
-        let cli = Cli::try_parse().unwrap_or_else(|error| first_word::explain(&error));
+        let cli = Cli::try_parse().unwrap_or_else(|error| unknown_command::explain(&error));
         diagnostics::begin_by_environment().and_then(|()| commands::run(cli))
     };
     match outcome {
@@ -77,5 +77,5 @@ fn asks_for_version_alone() -> bool {
 
 fn version() -> Outcome {
     commands::print(concat!("troupe ", env!("CARGO_PKG_VERSION"), "\n"))?;
-    Ok(Exit::Success)
+    Ok(CommandExit::Success)
 }

@@ -7,13 +7,14 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use troupe_mcp::ServerConfig;
-use troupe_model::cassette::{CASSETTE, Player, Recorder};
+use troupe_model::cassette::{CASSETTE, CassettePlayer, CassetteRecorder};
 use troupe_model::{
-    ConnectError, Model, ModelError, ModelErrorKind, ModelRequest, ModelStream, ProviderConfig,
+    ConnectError, LanguageModel, ModelError, ModelErrorKind, ModelRequest, ModelStream,
+    ProviderConfig,
 };
 
-use crate::exec::request::Cassette;
-use crate::home::Home;
+use crate::exec::request::CassetteMode;
+use crate::home::TroupeHome;
 use crate::keys::{KeyFile, KeyFileError};
 use crate::settings::Settings;
 
@@ -87,7 +88,7 @@ pub fn needs_key(provider: &ProviderConfig) -> bool {
 
 /// Why there is no model to ask.
 #[derive(Debug, thiserror::Error)]
-pub enum ModelTrouble {
+pub enum ModelSetupError {
     #[error("there is no model provider {id:?}; known are {}", known.join(", "))]
     UnknownProvider { id: String, known: Vec<String> },
     #[error(transparent)]
@@ -101,26 +102,26 @@ pub enum ModelTrouble {
 /// The models of this process: one connection pool and one TLS set-up per provider, however
 /// many sessions ask it.
 #[derive(Debug, Default)]
-pub struct Models {
+pub struct ProcessModels {
     /// Sessions are opened for something that needs no model.
     is_silent: bool,
-    cassette: Cassette,
+    cassette: CassetteMode,
     /// Where keys are stored; without it, only those of the environment are known.
     keys: Option<KeyFile>,
-    connected: Mutex<Vec<Connected>>,
+    connected: Mutex<Vec<ConnectedModel>>,
 }
 
 /// Directories may configure one provider differently, so it is known by both.
 #[derive(Debug)]
-struct Connected {
+struct ConnectedModel {
     id: String,
     provider: Option<ProviderConfig>,
-    model: Arc<dyn Model>,
+    model: Arc<dyn LanguageModel>,
 }
 
-impl Models {
+impl ProcessModels {
     /// Models that are asked with the keys of a home.
-    pub fn of(home: &Home) -> Self {
+    pub fn of(home: &TroupeHome) -> Self {
         Self {
             keys: Some(KeyFile::of(home)),
             ..Self::default()
@@ -128,7 +129,7 @@ impl Models {
     }
 
     /// Has answers come from, or go to, a file.
-    pub fn with_cassette(self, cassette: Cassette) -> Self {
+    pub fn with_cassette(self, cassette: CassetteMode) -> Self {
         Self { cassette, ..self }
     }
 
@@ -142,17 +143,21 @@ impl Models {
 
     /// Tells whether nobody is asked who would have to know a model by its name.
     pub fn needs_no_name(&self) -> bool {
-        self.is_silent || matches!(self.cassette, Cassette::Replay(_))
+        self.is_silent || matches!(self.cassette, CassetteMode::Replay(_))
     }
 
-    pub fn get(&self, settings: &Settings, id: &str) -> Result<Arc<dyn Model>, ModelTrouble> {
+    pub fn get(
+        &self,
+        settings: &Settings,
+        id: &str,
+    ) -> Result<Arc<dyn LanguageModel>, ModelSetupError> {
         if self.is_silent {
-            return Ok(Arc::new(Silent));
+            return Ok(Arc::new(SilentModel));
         }
         // A tape is one, whoever is asked.
         let (id, provider) = match self.cassette {
-            Cassette::Replay(_) => (CASSETTE, None),
-            Cassette::None | Cassette::Record(_) => (id, provider(settings, id)),
+            CassetteMode::Replay(_) => (CASSETTE, None),
+            CassetteMode::None | CassetteMode::Record(_) => (id, provider(settings, id)),
         };
         let mut connected = self
             .connected
@@ -165,20 +170,23 @@ impl Models {
             return Ok(Arc::clone(&known.model));
         }
         let model = match &self.cassette {
-            Cassette::None => self.connect(settings, id)?,
-            Cassette::Record(path) => {
+            CassetteMode::None => self.connect(settings, id)?,
+            CassetteMode::Record(path) => {
                 if let Some(first) = connected.first() {
                     let what = format!("it records {:?}, and a tape holds one provider", first.id);
-                    return Err(tape(path, io::Error::other(what)));
+                    return Err(cassette_error(path, io::Error::other(what)));
                 }
                 let model = self.connect(settings, id)?;
-                Arc::new(Recorder::wrap(model, path).map_err(|error| tape(path, error))?)
+                Arc::new(
+                    CassetteRecorder::wrap(model, path)
+                        .map_err(|error| cassette_error(path, error))?,
+                )
             }
-            Cassette::Replay(path) => {
-                Arc::new(Player::open(path).map_err(|error| tape(path, error))?)
+            CassetteMode::Replay(path) => {
+                Arc::new(CassettePlayer::open(path).map_err(|error| cassette_error(path, error))?)
             }
         };
-        connected.push(Connected {
+        connected.push(ConnectedModel {
             id: id.to_owned(),
             provider,
             model: Arc::clone(&model),
@@ -186,8 +194,12 @@ impl Models {
         Ok(model)
     }
 
-    fn connect(&self, settings: &Settings, id: &str) -> Result<Arc<dyn Model>, ModelTrouble> {
-        let provider = provider(settings, id).ok_or_else(|| ModelTrouble::UnknownProvider {
+    fn connect(
+        &self,
+        settings: &Settings,
+        id: &str,
+    ) -> Result<Arc<dyn LanguageModel>, ModelSetupError> {
+        let provider = provider(settings, id).ok_or_else(|| ModelSetupError::UnknownProvider {
             id: id.to_owned(),
             known: settings.model.model_providers.keys().cloned().collect(),
         })?;
@@ -201,9 +213,9 @@ impl Models {
 
 /// In the place of a model where none is asked.
 #[derive(Debug)]
-struct Silent;
+struct SilentModel;
 
-impl Model for Silent {
+impl LanguageModel for SilentModel {
     fn provider_id(&self) -> &'static str {
         "none"
     }
@@ -214,8 +226,8 @@ impl Model for Silent {
     }
 }
 
-fn tape(path: &Path, error: io::Error) -> ModelTrouble {
-    ModelTrouble::Cassette {
+fn cassette_error(path: &Path, error: io::Error) -> ModelSetupError {
+    ModelSetupError::Cassette {
         path: path.to_owned(),
         error,
     }

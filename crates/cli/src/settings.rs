@@ -21,12 +21,12 @@ use std::sync::LazyLock;
 
 use schemars::JsonSchema;
 use serde::Deserialize;
-use troupe_config::{Config, Error, KeyPath};
+use troupe_config::{Config, ConfigError, KeyPath};
 use troupe_model::ProviderConfig;
 
 pub use agents::{AgentSettings, AgentTree};
 pub use conversation::ConversationSettings;
-pub use deprecated::Deprecated;
+pub use deprecated::DeprecatedSetting;
 pub use hooks::HooksSettings;
 pub use integrations::IntegrationSettings;
 pub use log::LogSettings;
@@ -60,7 +60,7 @@ pub struct Settings {
 }
 
 impl Settings {
-    pub fn read(config: &Config) -> Result<Self, Error> {
+    pub fn read(config: &Config) -> Result<Self, ConfigError> {
         // Read for their errors: trust and profiles were used while the layers were merged, and
         // a profile that is not chosen today is tomorrow.
         config.get::<Selection>(&KeyPath::root())?;
@@ -76,7 +76,7 @@ impl Settings {
         !is_program(&self.model.model_provider) && self.model.lacks_model(config)
     }
 
-    fn topics(config: &Config) -> Result<Self, Error> {
+    fn topics(config: &Config) -> Result<Self, ConfigError> {
         let root = KeyPath::root();
         let settings = Self {
             model: config

@@ -15,12 +15,12 @@ pub enum ColorChoice {
 
 /// Wraps text in escape sequences, or does not.
 #[derive(Debug, Clone, Copy)]
-pub enum Style {
+pub enum TextStyle {
     Plain,
     Ansi,
 }
 
-impl Style {
+impl TextStyle {
     /// Chooses for a stream.
     pub fn choose(choice: ColorChoice, stream: &impl IsTerminal) -> Self {
         let ansi = match choice {

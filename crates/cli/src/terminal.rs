@@ -142,7 +142,7 @@ fn columns_of(text: &str) -> usize {
 
 const ESCAPE: char = '\u{1b}';
 
-/// What `Style` writes. None of it hides or moves anything.
+/// What `TextStyle` writes. None of it hides or moves anything.
 const CODES: [&str; 7] = [
     "\x1b[0m", "\x1b[1m", "\x1b[2m", "\x1b[31m", "\x1b[32m", "\x1b[33m", "\x1b[36m",
 ];
@@ -150,18 +150,18 @@ const CODES: [&str; 7] = [
 #[cfg(test)]
 mod tests {
     use super::{fitted, harmless, harmless_json, styled};
-    use crate::style::Style;
+    use crate::style::TextStyle;
 
     #[test]
     fn our_styles_stay_and_what_others_wrote_into_them_does_not() {
-        let style = Style::Ansi;
+        let style = TextStyle::Ansi;
         for wrap in [
-            Style::bold,
-            Style::dim,
-            Style::red,
-            Style::green,
-            Style::yellow,
-            Style::cyan,
+            TextStyle::bold,
+            TextStyle::dim,
+            TextStyle::red,
+            TextStyle::green,
+            TextStyle::yellow,
+            TextStyle::cyan,
         ] {
             let ours = wrap(style, "a\n");
             assert_eq!(styled(&ours), ours);
@@ -173,7 +173,7 @@ mod tests {
 
     #[test]
     fn a_line_is_cut_where_it_would_not_fit_and_its_style_ends_there() {
-        let line = format!("ab{}", Style::Ansi.red("cdef"));
+        let line = format!("ab{}", TextStyle::Ansi.red("cdef"));
         assert_eq!(fitted(&line, 6), line);
         assert_eq!(fitted(&line, 5), "ab\u{1b}[31mcd…\u{1b}[0m");
         assert_eq!(fitted("日本語", 5), "日本…");

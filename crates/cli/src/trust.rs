@@ -12,12 +12,12 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use serde_json::Value as Json;
-use troupe_config::{Consent, KeyPath};
+use troupe_config::{KeyPath, ProjectConsent};
 use troupe_tools::digest;
 
-use crate::config_file::{ConfigFile, Merge, set};
-use crate::failure::Failure;
-use crate::home::Home;
+use crate::config_file::{ConfigFileEditor, TableMerge, set};
+use crate::failure::CommandFailure;
+use crate::home::TroupeHome;
 
 /// The project's rules about commands, below each of its directories.
 pub const PROJECT_RULES: &str = ".troupe/rules.toml";
@@ -35,18 +35,18 @@ type Digests = BTreeMap<String, String>;
 #[derive(Debug)]
 pub struct TrustLedger {
     file: PathBuf,
-    state: RefCell<State>,
+    state: RefCell<TrustState>,
 }
 
 #[derive(Debug, Default)]
-struct State {
+struct TrustState {
     /// By the directories that the configuration names; none before the first look.
     projects: Option<BTreeMap<String, Digests>>,
     problem: Option<String>,
 }
 
 impl TrustLedger {
-    pub fn at(home: &Home) -> Self {
+    pub fn at(home: &TroupeHome) -> Self {
         Self {
             file: home.path().join("trust.toml"),
             state: RefCell::default(),
@@ -59,8 +59,8 @@ impl TrustLedger {
         &self,
         project: &Path,
         directories: &[&Path],
-    ) -> Result<Vec<(PathBuf, Option<String>)>, Failure> {
-        let mut ledger = ConfigFile::take(&self.file)?;
+    ) -> Result<Vec<(PathBuf, Option<String>)>, CommandFailure> {
+        let mut ledger = ConfigFileEditor::take(&self.file)?;
         let mut document = ledger.document()?;
         let files = directories
             .iter()
@@ -69,7 +69,7 @@ impl TrustLedger {
         for (digest, file) in &seen {
             let key = KeyPath::from([&*project.to_string_lossy(), &*file.to_string_lossy()]);
             let value = Json::from(digest.as_deref().unwrap_or(ABSENT));
-            set(&mut document, &key, &value, Merge::Replace).map_err(Failure::usage)?;
+            set(&mut document, &key, &value, TableMerge::Replace).map_err(CommandFailure::usage)?;
         }
         ledger.write(&document)?;
         self.state.borrow_mut().projects = None;
@@ -102,7 +102,7 @@ impl TrustLedger {
     }
 }
 
-impl Consent for TrustLedger {
+impl ProjectConsent for TrustLedger {
     fn trusted(&self, directory: &Path, directories: &[&Path]) {
         let name = directory.to_string_lossy();
         if self.with_projects(|projects| projects.contains_key(&*name)) {

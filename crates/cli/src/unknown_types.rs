@@ -7,8 +7,8 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use troupe_agents::roles::{Catalogue, Name, Roles};
-use troupe_config::{Config, Layer, nearest};
+use troupe_agents::roles::{RoleCatalogue, RoleLibrary, RoleName};
+use troupe_config::{Config, ValueLayer, nearest};
 
 use crate::home::user_home;
 
@@ -36,7 +36,7 @@ impl UnknownTypes {
             }
             // Roles are looked for only where somebody names one.
             let known = known.get_or_insert_with(|| role_names(home, cwd));
-            let is_known = Name::parse(name).is_ok_and(|name| known.contains(name.as_str()));
+            let is_known = RoleName::parse(name).is_ok_and(|name| known.contains(name.as_str()));
             if is_known {
                 continue;
             }
@@ -46,7 +46,7 @@ impl UnknownTypes {
             };
             let origin = &entry.origin;
             let text = format!("{origin}: agents.types.{name}: there is no such role ({hint})");
-            if origin.layer >= Layer::Argument {
+            if origin.layer >= ValueLayer::Argument {
                 found.said_now.push(text);
             } else {
                 found.written.push(text);
@@ -58,11 +58,13 @@ impl UnknownTypes {
 
 /// One that cannot be used has its name all the same.
 fn role_names(home: &Path, cwd: &Path) -> BTreeSet<String> {
-    let Catalogue { roles, broken } = Roles::new(home).with_user_home(user_home()).catalogue(cwd);
+    let RoleCatalogue { roles, broken } = RoleLibrary::new(home)
+        .with_user_home(user_home())
+        .catalogue(cwd);
     let usable = roles.iter().map(|role| role.name.as_str().to_owned());
     let broken = broken.iter().filter_map(|broken| {
         let stem = broken.path.file_stem()?.to_str()?;
-        Some(Name::parse(stem).ok()?.as_str().to_owned())
+        Some(RoleName::parse(stem).ok()?.as_str().to_owned())
     });
     usable.chain(broken).collect()
 }

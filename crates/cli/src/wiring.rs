@@ -2,13 +2,13 @@
 //! and the home.
 
 mod backends;
-mod changing;
-mod ground;
+mod host_services;
 mod offers;
-mod office;
 mod prepared;
 mod role_servers;
 mod servers;
+mod session_factory;
+mod settings_changes;
 mod surroundings;
 mod tree;
 
@@ -23,34 +23,34 @@ use std::{fs, io};
 use anyhow::Context as _;
 use async_trait::async_trait;
 use serde_json::Value;
-use troupe_engine::skills::Skills;
+use troupe_engine::skills::SkillLibrary;
 use troupe_engine::{
-    Configurator, ConfigureError, Instructions, Notice, Origin, ProjectDocSettings, Setup,
-    WindowSettings,
+    ConfigureError, InstructionSettings, ProjectDocSettings, SessionConfigurator, SessionOrigin,
+    SessionSetup, SetupNotice, WindowSettings,
 };
-use troupe_mcp::{Hub, HubDeps};
+use troupe_mcp::{McpServerPool, McpServerPoolDeps};
 use troupe_model::catalogue;
 use troupe_process::{Launcher, LauncherOptions};
 use troupe_protocol::error::ErrorInfo;
 use troupe_protocol::op::ConfigureSession;
 use troupe_protocol::session::{SessionSource, TurnOverrides};
-use troupe_store::{EmbeddedStore, MemoryStore, Store};
+use troupe_store::{EmbeddedStore, MemoryStore, SessionStore};
 use troupe_tools::Registry;
-use troupe_tools::undo::Keeper;
+use troupe_tools::undo::UndoRecorder;
 
-pub use prepared::Prepared;
-use prepared::Trace;
+pub use prepared::PreparedDirectory;
+use prepared::SessionTrace;
 pub use role_servers::ConfiguredNames;
-pub use troupe_agents::Grove;
+pub use troupe_agents::RootDeps;
 
-use crate::exec::request::Cassette;
-use crate::failure::Failure;
+use crate::exec::request::CassetteMode;
+use crate::failure::CommandFailure;
 use crate::home::SKILLS_DIRECTORY;
 use crate::layers::ConfigSource;
 use crate::limits::{DIRECTORIES_KNOWN_MAX, MODELS_NAMED_MAX};
-use crate::provider::{ModelTrouble, Models};
+use crate::provider::{ModelSetupError, ProcessModels};
 use crate::settings::Settings;
-use surroundings::{Surroundings, take_over};
+use surroundings::{ProcessSurroundings, take_over};
 
 /// Everything that sessions of this process are opened with. What they can share is made
 /// once: a child must cost next to nothing.
@@ -59,18 +59,18 @@ pub struct Wiring {
     source: ConfigSource,
     opened_for: SessionSource,
     add_dirs: Vec<PathBuf>,
-    models: Arc<Models>,
+    models: Arc<ProcessModels>,
     /// Opened when first needed: a run that writes nothing needs no home.
-    store: OnceLock<Arc<dyn Store>>,
+    store: OnceLock<Arc<dyn SessionStore>>,
     launcher: Launcher,
-    skills: Arc<Skills>,
+    skills: Arc<SkillLibrary>,
     /// The servers of all sessions.
-    hub: OnceLock<Arc<Hub>>,
-    surroundings: OnceLock<Surroundings>,
+    hub: OnceLock<Arc<McpServerPool>>,
+    surroundings: OnceLock<ProcessSurroundings>,
     /// The configuration of the directory that the program works in.
-    here: Arc<Prepared>,
+    here: Arc<PreparedDirectory>,
     /// Those of other directories that sessions work in.
-    elsewhere: Mutex<HashMap<PathBuf, Arc<Prepared>>>,
+    elsewhere: Mutex<HashMap<PathBuf, Arc<PreparedDirectory>>>,
     /// The user's file was changed by us since then.
     is_outdated: AtomicBool,
     /// What the last session was opened with.
@@ -82,11 +82,11 @@ impl Wiring {
         source: ConfigSource,
         cwd: &Path,
         opened_for: SessionSource,
-    ) -> Result<Self, Failure> {
-        let mut here = Prepared::read(&source, cwd)?;
+    ) -> Result<Self, CommandFailure> {
+        let mut here = PreparedDirectory::read(&source, cwd)?;
         let taken_over = take_over(source.home.path());
         here.notices
-            .extend(taken_over.into_iter().map(Notice::Warning));
+            .extend(taken_over.into_iter().map(SetupNotice::Warning));
         let launcher = Launcher::new(LauncherOptions {
             troupe_home: Some(source.home.path().to_owned()),
             home_shown: vec![PathBuf::from(SKILLS_DIRECTORY)],
@@ -95,10 +95,10 @@ impl Wiring {
         Ok(Self {
             opened_for,
             add_dirs: Vec::new(),
-            models: Arc::new(Models::of(&source.home)),
+            models: Arc::new(ProcessModels::of(&source.home)),
             store: OnceLock::new(),
             launcher,
-            skills: Arc::new(Skills::new(source.home.skill_places())),
+            skills: Arc::new(SkillLibrary::new(source.home.skill_places())),
             hub: OnceLock::new(),
             surroundings: OnceLock::new(),
             here: Arc::new(here),
@@ -114,37 +114,42 @@ impl Wiring {
         self
     }
 
-    pub fn with_cassette(mut self, cassette: Cassette) -> Self {
-        self.models = Arc::new(Models::of(&self.source.home).with_cassette(cassette));
+    pub fn with_cassette(mut self, cassette: CassetteMode) -> Self {
+        self.models = Arc::new(ProcessModels::of(&self.source.home).with_cassette(cassette));
         self
     }
 
     /// Opens sessions that ask no model, so that none need be configured.
     pub fn without_model(mut self) -> Self {
-        self.models = Arc::new(Models::silent());
+        self.models = Arc::new(ProcessModels::silent());
         self
     }
 
-    pub fn store(&self) -> Result<Arc<dyn Store>, Failure> {
+    pub fn store(&self) -> Result<Arc<dyn SessionStore>, CommandFailure> {
         if let Some(store) = self.store.get() {
             return Ok(Arc::clone(store));
         }
-        let store = EmbeddedStore::open(self.source.home.path()).map_err(Failure::not_started)?;
+        let store =
+            EmbeddedStore::open(self.source.home.path()).map_err(CommandFailure::not_started)?;
         Ok(Arc::clone(self.store.get_or_init(|| Arc::new(store))))
     }
 
     /// Returns who knows what turns did to files in a directory.
-    pub fn keeper(&self, cwd: &Path) -> Result<Option<Arc<Keeper>>, Failure> {
-        let tools = self.tools(&*self.prepared(Some(cwd))?, &self.source, Trace::Kept);
+    pub fn keeper(&self, cwd: &Path) -> Result<Option<Arc<UndoRecorder>>, CommandFailure> {
+        let tools = self.tools(
+            &*self.prepared(Some(cwd))?,
+            &self.source,
+            SessionTrace::Kept,
+        );
         Ok(tools.keeper().cloned())
     }
 
-    pub fn here(&self) -> &Prepared {
+    pub fn here(&self) -> &PreparedDirectory {
         &self.here
     }
 
     /// Finds out early whether there is a model to ask.
-    pub fn check_model(&self, request: &ConfigureSession) -> Result<(), ModelTrouble> {
+    pub fn check_model(&self, request: &ConfigureSession) -> Result<(), ModelSetupError> {
         let settings = &self.here.settings;
         self.models
             .get(settings, provider_id(settings, request))
@@ -159,8 +164,8 @@ impl Wiring {
     }
 
     /// Returns what a session is given that another agent's conversation becomes.
-    pub fn frame(&self) -> Result<troupe_import::Frame, Failure> {
-        Ok(troupe_import::Frame {
+    pub fn frame(&self) -> Result<troupe_import::ImportSettings, CommandFailure> {
+        Ok(troupe_import::ImportSettings {
             model_provider: self.here.settings.model.model_provider.clone(),
             context: self.here.context(&self.add_dirs)?,
             cli_version: env!("CARGO_PKG_VERSION").to_owned(),
@@ -174,7 +179,7 @@ impl Wiring {
 
     /// Returns what the person asked for by profile, argument or flag: it holds in a
     /// session that is continued too, where everything else stays as it was.
-    pub fn explicit(&self) -> Result<TurnOverrides, Failure> {
+    pub fn explicit(&self) -> Result<TurnOverrides, CommandFailure> {
         let asked = |key| self.here.asks_for(key);
         let sandbox =
             asked("sandbox_mode") || asked("sandbox_workspace_write") || !self.add_dirs.is_empty();
@@ -194,7 +199,7 @@ impl Wiring {
         })
     }
 
-    fn setup(&self, request: &ConfigureSession) -> Result<Setup, Failure> {
+    fn setup(&self, request: &ConfigureSession) -> Result<SessionSetup, CommandFailure> {
         let source = self.source_for(request)?;
         let cwd = request.overrides.cwd.as_deref();
         let prepared = match &source {
@@ -205,9 +210,9 @@ impl Wiring {
         let provider_id = provider_id(settings, request).to_owned();
         let surroundings = self.surroundings();
         let trace = if request.ephemeral {
-            Trace::None
+            SessionTrace::None
         } else {
-            Trace::Kept
+            SessionTrace::Kept
         };
         let program = self.backend(settings, &provider_id);
         let is_program = program.is_some();
@@ -215,10 +220,10 @@ impl Wiring {
             backend.attach()
         } else {
             let model = self.models.get(settings, &provider_id);
-            let model = model.map_err(Failure::not_started)?;
+            let model = model.map_err(CommandFailure::not_started)?;
             (model, self.tools(&prepared, &source, trace))
         };
-        let setup = Setup {
+        let setup = SessionSetup {
             store: if request.ephemeral {
                 Arc::new(MemoryStore::new())
             } else {
@@ -236,7 +241,7 @@ impl Wiring {
                     .model_auto_compact_token_limit
                     .map(NonZeroU64::get),
             },
-            origin: Origin {
+            origin: SessionOrigin {
                 originator: surroundings.originator.clone(),
                 cli_version: env!("CARGO_PKG_VERSION").to_owned(),
                 source: self.opened_for.clone(),
@@ -251,14 +256,19 @@ impl Wiring {
             dynamic_tools: Vec::new(),
         };
         Ok(if is_program {
-            backends::speak_for_itself(setup)
+            backends::role_instructions_only(setup)
         } else {
             setup
         })
     }
 
     /// Makes the tools of one session. Servers are not started before it needs them.
-    fn tools(&self, prepared: &Prepared, source: &ConfigSource, trace: Trace) -> Registry {
+    fn tools(
+        &self,
+        prepared: &PreparedDirectory,
+        source: &ConfigSource,
+        trace: SessionTrace,
+    ) -> Registry {
         let surroundings = self.surroundings();
         let mut tools = prepared.tools(trace, source, &self.launcher, surroundings);
         let roster = prepared.roster(self.hub(), source);
@@ -268,9 +278,9 @@ impl Wiring {
         tools
     }
 
-    fn hub(&self) -> &Arc<Hub> {
+    fn hub(&self) -> &Arc<McpServerPool> {
         self.hub.get_or_init(|| {
-            Arc::new(Hub::new(HubDeps {
+            Arc::new(McpServerPool::new(McpServerPoolDeps {
                 launcher: self.launcher.clone(),
                 environment: self.surroundings().variables.clone(),
                 cwd: self.here.cwd.clone(),
@@ -279,7 +289,10 @@ impl Wiring {
     }
 
     /// Returns where the settings of a session come from.
-    fn source_for(&self, request: &ConfigureSession) -> Result<Cow<'_, ConfigSource>, Failure> {
+    fn source_for(
+        &self,
+        request: &ConfigureSession,
+    ) -> Result<Cow<'_, ConfigSource>, CommandFailure> {
         if request.config.is_empty() {
             return Ok(Cow::Borrowed(&self.source));
         }
@@ -287,7 +300,7 @@ impl Wiring {
     }
 
     /// Returns what is known about the directory that a session is to work in.
-    fn prepared(&self, cwd: Option<&Path>) -> Result<Arc<Prepared>, Failure> {
+    fn prepared(&self, cwd: Option<&Path>) -> Result<Arc<PreparedDirectory>, CommandFailure> {
         let cwd = cwd.unwrap_or(&self.here.cwd);
         if *cwd == self.here.cwd && !self.is_outdated.load(Ordering::Acquire) {
             return Ok(Arc::clone(&self.here));
@@ -300,7 +313,7 @@ impl Wiring {
         if let Some(known) = elsewhere.get(cwd) {
             return Ok(Arc::clone(known));
         }
-        let read = Arc::new(Prepared::read(&self.source, cwd)?);
+        let read = Arc::new(PreparedDirectory::read(&self.source, cwd)?);
         if elsewhere.len() >= DIRECTORIES_KNOWN_MAX {
             elsewhere.clear();
         }
@@ -321,21 +334,21 @@ impl Wiring {
         &self,
         source: &ConfigSource,
         cwd: Option<&Path>,
-    ) -> Result<Arc<Prepared>, Failure> {
+    ) -> Result<Arc<PreparedDirectory>, CommandFailure> {
         let cwd = cwd.unwrap_or(&self.here.cwd);
         check_directory(cwd)?;
-        Ok(Arc::new(Prepared::read(source, cwd)?))
+        Ok(Arc::new(PreparedDirectory::read(source, cwd)?))
     }
 
-    fn surroundings(&self) -> &Surroundings {
-        self.surroundings.get_or_init(Surroundings::look)
+    fn surroundings(&self) -> &ProcessSurroundings {
+        self.surroundings.get_or_init(ProcessSurroundings::look)
     }
 
     fn instructions(
         &self,
         settings: &Settings,
         request: &ConfigureSession,
-    ) -> Result<Instructions, Failure> {
+    ) -> Result<InstructionSettings, CommandFailure> {
         let conversation = &settings.conversation;
         let surroundings = self.surroundings();
         let base = match (
@@ -348,7 +361,7 @@ impl Wiring {
                     .with_context(|| {
                         format!("cannot read model_instructions_file {}", path.display())
                     })
-                    .map_err(Failure::not_started)?
+                    .map_err(CommandFailure::not_started)?
                     .into(),
             ),
             (None, None) => None,
@@ -358,7 +371,7 @@ impl Wiring {
             .into_iter()
             .chain(conversation.instructions.clone())
             .collect();
-        Ok(Instructions {
+        Ok(InstructionSettings {
             base,
             user: (!user.is_empty()).then(|| self.shared(user.join("\n\n"))),
             user_file: Some(self.source.home.instructions_file()).filter(|file| file.is_file()),
@@ -388,12 +401,12 @@ impl Wiring {
         Arc::clone(&last)
     }
 
-    fn personal_instructions(&self) -> Result<Option<String>, Failure> {
+    fn personal_instructions(&self) -> Result<Option<String>, CommandFailure> {
         let path = self.source.home.instructions_file();
         match fs::read_to_string(&path) {
             Ok(text) => Ok(Some(text)),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-            Err(error) => Err(Failure::not_started(
+            Err(error) => Err(CommandFailure::not_started(
                 anyhow::Error::new(error).context(format!("cannot read {}", path.display())),
             )),
         }
@@ -401,8 +414,8 @@ impl Wiring {
 }
 
 #[async_trait]
-impl Configurator for Wiring {
-    async fn configure(&self, request: &ConfigureSession) -> Result<Setup, ConfigureError> {
+impl SessionConfigurator for Wiring {
+    async fn configure(&self, request: &ConfigureSession) -> Result<SessionSetup, ConfigureError> {
         let mut setup = self.setup(request).map_err(|failure| ConfigureError {
             info: if failure.is_missing_key() {
                 ErrorInfo::Unauthorized
@@ -449,7 +462,7 @@ impl Wiring {
 }
 
 /// Returns the model that a provider serves, if it is one.
-async fn served_model(setup: &Setup) -> Result<String, String> {
+async fn served_model(setup: &SessionSetup) -> Result<String, String> {
     let id = &setup.provider_id;
     let models = setup.model.models().await.map_err(|error| {
         format!(
@@ -497,7 +510,7 @@ fn provider_id<'a>(settings: &'a Settings, request: &'a ConfigureSession) -> &'a
 fn with_config(
     source: &ConfigSource,
     config: &serde_json::Map<String, Value>,
-) -> Result<ConfigSource, Failure> {
+) -> Result<ConfigSource, CommandFailure> {
     let mut source = source.clone();
     for (key, value) in config {
         source.overrides.of_client.push(argument(key, value)?);
@@ -506,14 +519,15 @@ fn with_config(
 }
 
 /// Writes a setting as an argument of the command line would.
-fn argument(key: &str, value: &Value) -> Result<String, Failure> {
-    let value = toml::Value::try_from(value)
-        .map_err(|error| Failure::usage(format!("config {key} has no form in TOML: {error}")))?;
+fn argument(key: &str, value: &Value) -> Result<String, CommandFailure> {
+    let value = toml::Value::try_from(value).map_err(|error| {
+        CommandFailure::usage(format!("config {key} has no form in TOML: {error}"))
+    })?;
     Ok(format!("{key}={value}"))
 }
 
 /// A relative directory would be relative to wherever this program was started.
-fn check_directory(cwd: &Path) -> Result<(), Failure> {
+fn check_directory(cwd: &Path) -> Result<(), CommandFailure> {
     let problem = if !cwd.is_absolute() {
         "is not an absolute path"
     } else if !cwd.is_dir() {
@@ -521,7 +535,7 @@ fn check_directory(cwd: &Path) -> Result<(), Failure> {
     } else {
         return Ok(());
     };
-    Err(Failure::usage(format!(
+    Err(CommandFailure::usage(format!(
         "cwd {} {problem}; name an existing directory by its absolute path",
         cwd.display()
     )))

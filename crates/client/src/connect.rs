@@ -10,23 +10,23 @@ use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
 use tokio_util::either::Either;
 use troupe_protocol::link::{ClientRequest, Hello};
-use troupe_transport::{Address, HostPort, Protocol, ToServer};
+use troupe_transport::{HostPort, NetProtocol, SessionAddress, ToServer};
 
-use crate::error::Error;
+use crate::error::ClientError;
 use crate::grpc::GrpcLink;
 use crate::http::HttpLink;
 use crate::limits::{KEEPALIVE_MS, SIGNS_MISSED_MAX};
 use crate::lines::LineLink;
-use crate::link::Link;
+use crate::link::ClientLink;
 use crate::ws::WsLink;
-use crate::{Options, tls};
+use crate::{ClientOptions, tls};
 
-pub(crate) struct Connector {
-    address: Address,
+pub(crate) struct ClientConnector {
+    address: SessionAddress,
     tls: Option<TlsConnector>,
 }
 
-impl std::fmt::Debug for Connector {
+impl std::fmt::Debug for ClientConnector {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "Connector({})", self.address)
     }
@@ -37,12 +37,12 @@ pub(crate) type Stream = Either<UnixStream, Either<TcpStream, Box<TlsStream<TcpS
 
 /// Where requests go, as HTTP writes it.
 #[derive(Debug, Clone)]
-pub(crate) struct Origin {
+pub(crate) struct HttpOrigin {
     pub secure: bool,
     pub place: HostPort,
 }
 
-impl Origin {
+impl HttpOrigin {
     /// Returns a URL of the server; `scheme` is that of an unencrypted connection.
     pub(crate) fn url(&self, scheme: &str, path: &str) -> String {
         let s = if self.secure { "s" } else { "" };
@@ -50,16 +50,19 @@ impl Origin {
     }
 }
 
-impl Connector {
-    pub(crate) fn new(address: Address, options: &Options) -> Result<Self, Error> {
+impl ClientConnector {
+    pub(crate) fn new(
+        address: SessionAddress,
+        options: &ClientOptions,
+    ) -> Result<Self, ClientError> {
         let tls = match (&address, &options.tls) {
-            (Address::Stdio, _) => return Err(Error::Stdio),
-            (Address::Unix(_), _) | (_, None) => None,
-            (Address::Net(protocol, _), Some(tls)) => {
+            (SessionAddress::Stdio, _) => return Err(ClientError::Stdio),
+            (SessionAddress::Unix(_), _) | (_, None) => None,
+            (SessionAddress::Net(protocol, _), Some(tls)) => {
                 let protocols: &[&[u8]] = match protocol {
-                    Protocol::Tcp => &[],
-                    Protocol::WebSocket => &[b"http/1.1"],
-                    Protocol::Http | Protocol::Grpc => &[b"h2"],
+                    NetProtocol::Tcp => &[],
+                    NetProtocol::WebSocket => &[b"http/1.1"],
+                    NetProtocol::Http | NetProtocol::Grpc => &[b"h2"],
                 };
                 Some(tls::connector(&tls.trusted, protocols)?)
             }
@@ -67,36 +70,38 @@ impl Connector {
         Ok(Self { address, tls })
     }
 
-    pub(crate) fn address(&self) -> &Address {
+    pub(crate) fn address(&self) -> &SessionAddress {
         &self.address
     }
 
     /// Connects and says hello. The answer is still to be read.
-    pub(crate) async fn connect(&self, hello: &Hello) -> io::Result<Link> {
+    pub(crate) async fn connect(&self, hello: &Hello) -> io::Result<ClientLink> {
         let (protocol, place) = match &self.address {
-            Address::Stdio => return Err(io::ErrorKind::Unsupported.into()),
-            Address::Unix(path) => {
+            SessionAddress::Stdio => return Err(io::ErrorKind::Unsupported.into()),
+            SessionAddress::Unix(path) => {
                 let stream = Either::Left(UnixStream::connect(path).await?);
-                return introduced(Link::Lines(LineLink::new(stream)), hello).await;
+                return send_hello(ClientLink::Lines(LineLink::new(stream)), hello).await;
             }
-            Address::Net(protocol, place) => (protocol, place),
+            SessionAddress::Net(protocol, place) => (protocol, place),
         };
         let stream = self.reach(place).await?;
-        let origin = Origin {
+        let origin = HttpOrigin {
             secure: self.tls.is_some(),
             place: place.clone(),
         };
         let link = match protocol {
-            Protocol::Tcp => Link::Lines(LineLink::new(stream)),
-            Protocol::WebSocket => Link::WebSocket(Box::new(WsLink::new(stream, &origin).await?)),
-            Protocol::Grpc => Link::Grpc(Box::new(GrpcLink::new(stream, &origin).await?)),
+            NetProtocol::Tcp => ClientLink::Lines(LineLink::new(stream)),
+            NetProtocol::WebSocket => {
+                ClientLink::WebSocket(Box::new(WsLink::new(stream, &origin).await?))
+            }
+            NetProtocol::Grpc => ClientLink::Grpc(Box::new(GrpcLink::new(stream, &origin).await?)),
             // Its hello is the request for the stream.
-            Protocol::Http => {
+            NetProtocol::Http => {
                 let link = HttpLink::new(stream, origin, hello).await?;
-                return Ok(Link::Http(Box::new(link)));
+                return Ok(ClientLink::Http(Box::new(link)));
             }
         };
-        introduced(link, hello).await
+        send_hello(link, hello).await
     }
 
     async fn reach(&self, place: &HostPort) -> io::Result<Stream> {
@@ -117,7 +122,7 @@ impl Connector {
     }
 }
 
-async fn introduced(mut link: Link, hello: &Hello) -> io::Result<Link> {
+async fn send_hello(mut link: ClientLink, hello: &Hello) -> io::Result<ClientLink> {
     let hello = ToServer::Request(ClientRequest::Hello(hello.clone()));
     link.send(&hello).await?;
     Ok(link)

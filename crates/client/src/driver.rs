@@ -12,33 +12,33 @@ use troupe_protocol::discard;
 use troupe_protocol::link::{ClientRequest, ClientRole, Goodbye, Hello, ServerNotice, Welcome};
 use troupe_transport::{FromServer, ToServer};
 
-use crate::connect::Connector;
-use crate::error::Error;
+use crate::connect::ClientConnector;
+use crate::error::ClientError;
 use crate::limits::{CONNECT_MS_MAX, PAUSE_MS_MAX, PAUSE_MS_MIN, UNACCEPTED_MAX};
-use crate::link::Link;
-use crate::{Options, Told};
+use crate::link::ClientLink;
+use crate::{ClientOptions, ClientUpdate};
 
 #[derive(Debug)]
-pub(crate) enum Command {
+pub(crate) enum DriverCommand {
     Send(ToServer),
     Disconnect,
 }
 
 #[derive(Debug)]
-pub(crate) struct Driver {
-    connector: Connector,
+pub(crate) struct ConnectionDriver {
+    connector: ClientConnector,
     /// What is said when the connection is made again.
     hello: Hello,
     patience: Duration,
-    orders: mpsc::Receiver<Command>,
-    tell: mpsc::Sender<Result<Told, Error>>,
-    link: Option<Link>,
+    orders: mpsc::Receiver<DriverCommand>,
+    tell: mpsc::Sender<Result<ClientUpdate, ClientError>>,
+    link: Option<ClientLink>,
     /// Submitted, and perhaps lost with a connection.
     unaccepted: VecDeque<ToServer>,
 }
 
 /// What became of an attempt to connect.
-enum Attempt {
+enum ConnectFailure {
     /// Another one may succeed.
     Failed(io::Error),
     Refused {
@@ -48,25 +48,25 @@ enum Attempt {
 }
 
 /// Whether to go on.
-enum Flow {
+enum DriverFlow {
     On,
     Over,
 }
 
 /// What comes next. Without a value, nobody is left who wants anything.
-enum Happened {
-    Command(Option<Command>),
+enum DriverInput {
+    Command(Option<DriverCommand>),
     Read(Option<io::Result<Option<FromServer>>>),
 }
 
-impl Driver {
+impl ConnectionDriver {
     /// Connects for the first time.
     pub(crate) async fn start(
-        connector: Connector,
-        options: Options,
-        orders: mpsc::Receiver<Command>,
-        tell: mpsc::Sender<Result<Told, Error>>,
-    ) -> Result<(Self, Welcome), Error> {
+        connector: ClientConnector,
+        options: ClientOptions,
+        orders: mpsc::Receiver<DriverCommand>,
+        tell: mpsc::Sender<Result<ClientUpdate, ClientError>>,
+    ) -> Result<(Self, Welcome), ClientError> {
         let mut driver = Self {
             connector,
             hello: Hello {
@@ -84,8 +84,10 @@ impl Driver {
         };
         match driver.attempt().await {
             Ok(welcome) => Ok((driver, welcome)),
-            Err(Attempt::Refused { reason, message }) => Err(Error::Refused { reason, message }),
-            Err(Attempt::Failed(source)) => Err(Error::Connect {
+            Err(ConnectFailure::Refused { reason, message }) => {
+                Err(ClientError::Refused { reason, message })
+            }
+            Err(ConnectFailure::Failed(source)) => Err(ClientError::Connect {
                 address: driver.connector.address().clone(),
                 source,
             }),
@@ -100,8 +102,8 @@ impl Driver {
                 None => self.reconnect().await,
             };
             match flow {
-                Ok(Flow::On) => {}
-                Ok(Flow::Over) => return,
+                Ok(DriverFlow::On) => {}
+                Ok(DriverFlow::Over) => return,
                 Err(error) => {
                     // A caller that is gone does not ask why.
                     discard!(
@@ -114,9 +116,9 @@ impl Driver {
         }
     }
 
-    async fn step(&mut self) -> Result<Flow, Error> {
+    async fn step(&mut self) -> Result<DriverFlow, ClientError> {
         let Some(link) = &mut self.link else {
-            return Ok(Flow::On);
+            return Ok(DriverFlow::On);
         };
         // Nothing is read that there is no room for.
         let read = async {
@@ -125,27 +127,27 @@ impl Driver {
         };
         let happened = tokio::select! {
             command = self.orders.recv(), if self.unaccepted.len() < UNACCEPTED_MAX => {
-                Happened::Command(command)
+                DriverInput::Command(command)
             }
-            read = read => Happened::Read(read),
+            read = read => DriverInput::Read(read),
         };
         match happened {
-            Happened::Command(None) | Happened::Read(None) => Ok(Flow::Over),
-            Happened::Command(Some(Command::Disconnect))
-            | Happened::Read(Some(Ok(None) | Err(_))) => {
+            DriverInput::Command(None) | DriverInput::Read(None) => Ok(DriverFlow::Over),
+            DriverInput::Command(Some(DriverCommand::Disconnect))
+            | DriverInput::Read(Some(Ok(None) | Err(_))) => {
                 self.link = None;
-                Ok(Flow::On)
+                Ok(DriverFlow::On)
             }
-            Happened::Command(Some(Command::Send(message))) => {
+            DriverInput::Command(Some(DriverCommand::Send(message))) => {
                 self.send(message).await;
-                Ok(Flow::On)
+                Ok(DriverFlow::On)
             }
-            Happened::Read(Some(Ok(Some(message)))) => {
-                let (told, flow) = take(&mut self.hello, &mut self.unaccepted, message)?;
+            DriverInput::Read(Some(Ok(Some(message)))) => {
+                let (told, flow) = apply_message(&mut self.hello, &mut self.unaccepted, message)?;
                 // There is room, and only this task fills it.
                 match self.tell.send(Ok(told)).await {
                     Ok(()) => Ok(flow),
-                    Err(_) => Ok(Flow::Over),
+                    Err(_) => Ok(DriverFlow::Over),
                 }
             }
         }
@@ -166,20 +168,22 @@ impl Driver {
     }
 
     /// Makes a lost connection again, and sends again what may have been lost with it.
-    async fn reconnect(&mut self) -> Result<Flow, Error> {
+    async fn reconnect(&mut self) -> Result<DriverFlow, ClientError> {
         let begun = Instant::now();
         let mut pause = Duration::from_millis(PAUSE_MS_MIN);
         let welcome = loop {
             match self.attempt().await {
                 Ok(welcome) => break welcome,
-                Err(Attempt::Refused { reason, message }) if reason != Goodbye::Full => {
-                    return Err(Error::Refused { reason, message });
+                Err(ConnectFailure::Refused { reason, message }) if reason != Goodbye::Full => {
+                    return Err(ClientError::Refused { reason, message });
                 }
-                Err(Attempt::Failed(error)) if begun.elapsed() >= self.patience => {
-                    return Err(Error::Lost(error.to_string()));
+                Err(ConnectFailure::Failed(error)) if begun.elapsed() >= self.patience => {
+                    return Err(ClientError::Lost(error.to_string()));
                 }
-                Err(Attempt::Refused { message, .. }) if begun.elapsed() >= self.patience => {
-                    return Err(Error::Lost(message));
+                Err(ConnectFailure::Refused { message, .. })
+                    if begun.elapsed() >= self.patience =>
+                {
+                    return Err(ClientError::Lost(message));
                 }
                 Err(_) => {}
             }
@@ -187,9 +191,9 @@ impl Driver {
             sleep(pause.mul_f64(jitter)).await;
             pause = (pause * 2).min(Duration::from_millis(PAUSE_MS_MAX));
         };
-        let welcome = Told::Notice(Box::new(ServerNotice::Welcome(welcome)));
+        let welcome = ClientUpdate::Notice(Box::new(ServerNotice::Welcome(welcome)));
         if self.tell.send(Ok(welcome)).await.is_err() {
-            return Ok(Flow::Over);
+            return Ok(DriverFlow::Over);
         }
         for message in &self.unaccepted {
             if let Some(link) = &mut self.link
@@ -198,11 +202,11 @@ impl Driver {
                 self.link = None;
             }
         }
-        Ok(Flow::On)
+        Ok(DriverFlow::On)
     }
 
     /// Connects, says hello and waits for the welcome.
-    async fn attempt(&mut self) -> Result<Welcome, Attempt> {
+    async fn attempt(&mut self) -> Result<Welcome, ConnectFailure> {
         let opened = async {
             let mut link = self.connector.connect(&self.hello).await?;
             let first = link.next().await?;
@@ -211,8 +215,8 @@ impl Driver {
         let opened = timeout(Duration::from_millis(CONNECT_MS_MAX), opened).await;
         let (link, first) = opened
             .unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into()))
-            .map_err(Attempt::Failed)?;
-        let failed = |text: &str| Err(Attempt::Failed(io::Error::other(text.to_owned())));
+            .map_err(ConnectFailure::Failed)?;
+        let failed = |text: &str| Err(ConnectFailure::Failed(io::Error::other(text.to_owned())));
         let notice = match first {
             Some(FromServer::Notice(notice)) => *notice,
             Some(FromServer::Event(_)) => return failed("the server did not answer hello"),
@@ -225,22 +229,24 @@ impl Driver {
                 self.link = Some(link);
                 Ok(welcome)
             }
-            ServerNotice::Goodbye { reason, message } => Err(Attempt::Refused { reason, message }),
+            ServerNotice::Goodbye { reason, message } => {
+                Err(ConnectFailure::Refused { reason, message })
+            }
             _ => failed("the server did not answer hello"),
         }
     }
 }
 
 /// Takes a message in, and says whether others follow.
-fn take(
+fn apply_message(
     hello: &mut Hello,
     unaccepted: &mut VecDeque<ToServer>,
     message: FromServer,
-) -> Result<(Told, Flow), Error> {
+) -> Result<(ClientUpdate, DriverFlow), ClientError> {
     let notice = match message {
         FromServer::Event(event) => {
             hello.after = event.seq;
-            return Ok((Told::Event(event), Flow::On));
+            return Ok((ClientUpdate::Event(event), DriverFlow::On));
         }
         FromServer::Notice(notice) => notice,
     };
@@ -253,18 +259,18 @@ fn take(
     let flow = match notice.as_ref() {
         ServerNotice::Accepted { id } | ServerNotice::Refused { id: Some(id), .. } => {
             settle(id);
-            Flow::On
+            DriverFlow::On
         }
         ServerNotice::Goodbye { reason, message } => match reason {
-            Goodbye::SessionEnded => Flow::Over,
+            Goodbye::SessionEnded => DriverFlow::Over,
             reason => {
-                return Err(Error::Refused {
+                return Err(ClientError::Refused {
                     reason: *reason,
                     message: message.clone(),
                 });
             }
         },
-        _ => Flow::On,
+        _ => DriverFlow::On,
     };
-    Ok((Told::Notice(notice), flow))
+    Ok((ClientUpdate::Notice(notice), flow))
 }

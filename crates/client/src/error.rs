@@ -3,13 +3,16 @@
 use std::io;
 
 use troupe_protocol::link::Goodbye;
-use troupe_transport::Address;
+use troupe_transport::SessionAddress;
 use troupe_transport::limits::LINE_BYTES_MAX;
 
 #[derive(Debug, thiserror::Error)]
-pub enum Error {
+pub enum ClientError {
     #[error("cannot connect to {address}: {source}")]
-    Connect { address: Address, source: io::Error },
+    Connect {
+        address: SessionAddress,
+        source: io::Error,
+    },
     #[error("the server does not let us in: {message}")]
     Refused { reason: Goodbye, message: String },
     #[error("the connection was lost and could not be made again: {0}")]

@@ -9,14 +9,14 @@ use troupe_transport::grpc::{ClientMessage, ServerMessage, TroupeClient, from_se
 use troupe_transport::limits::LINE_BYTES_MAX;
 use troupe_transport::{FromServer, ToServer};
 
-use crate::connect::{Origin, Stream};
-use crate::h2::H2;
+use crate::connect::{HttpOrigin, Stream};
+use crate::h2::Http2Connection;
 use crate::limits::COMMANDS_QUEUED_MAX;
 
 pub(crate) struct GrpcLink {
     sender: mpsc::Sender<ClientMessage>,
     messages: Streaming<ServerMessage>,
-    _client: TroupeClient<H2<tonic::body::Body>>,
+    _client: TroupeClient<Http2Connection<tonic::body::Body>>,
 }
 
 impl std::fmt::Debug for GrpcLink {
@@ -26,8 +26,8 @@ impl std::fmt::Debug for GrpcLink {
 }
 
 impl GrpcLink {
-    pub(crate) async fn new(stream: Stream, origin: &Origin) -> io::Result<Self> {
-        let connection = H2::new(stream).await?;
+    pub(crate) async fn new(stream: Stream, origin: &HttpOrigin) -> io::Result<Self> {
+        let connection = Http2Connection::new(stream).await?;
         let uri = origin.url("http", "/").parse().map_err(io::Error::other)?;
         let mut client = TroupeClient::with_origin(connection, uri)
             .max_decoding_message_size(LINE_BYTES_MAX + 1024 * 1024)

@@ -19,12 +19,12 @@ use crate::limits::{KEEPALIVE_MS, SIGNS_MISSED_MAX};
 
 /// A connection over which requests with bodies of the type `B` are sent.
 #[derive(Debug)]
-pub(crate) struct H2<B> {
+pub(crate) struct Http2Connection<B> {
     sender: SendRequest<B>,
     _connection: AbortOnDropHandle<()>,
 }
 
-impl<B> H2<B>
+impl<B> Http2Connection<B>
 where
     B: Body<Data = Bytes> + Send + Unpin + 'static,
     B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
@@ -54,7 +54,7 @@ where
     }
 }
 
-impl<B> Service<Request<B>> for H2<B>
+impl<B> Service<Request<B>> for Http2Connection<B>
 where
     B: Body<Data = Bytes> + Send + Unpin + 'static,
     B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,

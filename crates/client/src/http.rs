@@ -14,16 +14,16 @@ use troupe_transport::limits::LINE_BYTES_MAX;
 use troupe_transport::sse::SseReader;
 use troupe_transport::{FromServer, ToServer};
 
-use crate::connect::{Origin, Stream};
-use crate::h2::H2;
+use crate::connect::{HttpOrigin, Stream};
+use crate::h2::Http2Connection;
 
 const CLIENT_HEADER: &str = "troupe-client";
 const SECRET_HEADER: &str = "troupe-client-secret";
 
 #[derive(Debug)]
 pub(crate) struct HttpLink {
-    connection: H2<Full<Bytes>>,
-    origin: Origin,
+    connection: Http2Connection<Full<Bytes>>,
+    origin: HttpOrigin,
     token: Option<Secret>,
     /// Our name, and what proves that it is ours.
     client: Option<(ClientId, Secret)>,
@@ -34,8 +34,8 @@ pub(crate) struct HttpLink {
 }
 
 impl HttpLink {
-    pub(crate) async fn new(stream: Stream, origin: Origin, hello: &Hello) -> io::Result<Self> {
-        let mut connection = H2::new(stream).await?;
+    pub(crate) async fn new(stream: Stream, origin: HttpOrigin, hello: &Hello) -> io::Result<Self> {
+        let mut connection = Http2Connection::new(stream).await?;
         let role = match hello.role {
             ClientRole::Drive => "drive",
             ClientRole::Follow => "follow",
@@ -90,7 +90,7 @@ impl HttpLink {
             }
             while let Some(data) = self.reader.next_data().map_err(unreadable)? {
                 if let Ok(message) = FromServer::decode(&data) {
-                    return Ok(Some(self.noticed(message)));
+                    return Ok(Some(self.remember_identity(message)));
                 }
             }
             match self.events.frame().await {
@@ -105,7 +105,7 @@ impl HttpLink {
     }
 
     /// Remembers who we are.
-    fn noticed(&mut self, message: FromServer) -> FromServer {
+    fn remember_identity(&mut self, message: FromServer) -> FromServer {
         if let FromServer::Notice(notice) = &message
             && let ServerNotice::Welcome(welcome) = notice.as_ref()
         {
@@ -139,7 +139,7 @@ impl HttpLink {
 }
 
 fn request(
-    origin: &Origin,
+    origin: &HttpOrigin,
     method: Method,
     path: &str,
     token: Option<&Secret>,
@@ -153,6 +153,6 @@ fn request(
     }
 }
 
-fn unreadable(refusal: troupe_transport::Refusal) -> io::Error {
+fn unreadable(refusal: troupe_transport::LineRefusal) -> io::Error {
     io::Error::other(refusal.message)
 }

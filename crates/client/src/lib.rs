@@ -47,19 +47,19 @@ use std::time::Duration;
 use tokio::sync::mpsc;
 use tokio_util::task::AbortOnDropHandle;
 use troupe_protocol::link::{ClientRequest, ClientRole, Secret, ServerNotice, Welcome};
-use troupe_protocol::{ClientId, Event, Json as _, Op, Submission, SubmissionId};
+use troupe_protocol::{ClientId, Event, JsonCodec as _, Op, Submission, SubmissionId};
 use troupe_transport::limits::LINE_BYTES_MAX;
-use troupe_transport::{Address, ToServer};
+use troupe_transport::{SessionAddress, ToServer};
 
-use crate::connect::Connector;
-use crate::driver::{Command, Driver};
+use crate::connect::ClientConnector;
+use crate::driver::{ConnectionDriver, DriverCommand};
 use crate::limits::{COMMANDS_QUEUED_MAX, GIVING_UP_MS, TOLD_QUEUED_MAX};
 
-pub use error::Error;
+pub use error::ClientError;
 
 /// How to connect, and as what.
 #[derive(Debug, Clone)]
-pub struct Options {
+pub struct ClientOptions {
     pub role: ClientRole,
     /// The last event that was seen before; 0 for none.
     pub after: u64,
@@ -75,7 +75,7 @@ pub struct Options {
     pub patience: Duration,
 }
 
-impl Default for Options {
+impl Default for ClientOptions {
     fn default() -> Self {
         Self {
             role: ClientRole::Drive,
@@ -97,7 +97,7 @@ pub struct TlsOptions {
 
 /// What a client is told.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Told {
+pub enum ClientUpdate {
     Event(Box<Event>),
     /// Of this connection, not of the session. A `welcome` among them says that a lost
     /// connection was made again.
@@ -108,22 +108,25 @@ pub enum Told {
 #[derive(Debug)]
 pub struct Client {
     welcome: Welcome,
-    told: mpsc::Receiver<Result<Told, Error>>,
-    submitter: Submitter,
+    told: mpsc::Receiver<Result<ClientUpdate, ClientError>>,
+    submitter: ClientSubmitter,
     _driver: AbortOnDropHandle<()>,
 }
 
 impl Client {
     /// Connects and says hello. Fails at once if that is not possible.
-    pub async fn connect(address: Address, options: Options) -> Result<Self, Error> {
-        let connector = Connector::new(address, &options)?;
+    pub async fn connect(
+        address: SessionAddress,
+        options: ClientOptions,
+    ) -> Result<Self, ClientError> {
+        let connector = ClientConnector::new(address, &options)?;
         let (commands, orders) = mpsc::channel(COMMANDS_QUEUED_MAX);
         let (tell, told) = mpsc::channel(TOLD_QUEUED_MAX);
-        let (driver, welcome) = Driver::start(connector, options, orders, tell).await?;
+        let (driver, welcome) = ConnectionDriver::start(connector, options, orders, tell).await?;
         Ok(Self {
             welcome,
             told,
-            submitter: Submitter { commands },
+            submitter: ClientSubmitter { commands },
             _driver: AbortOnDropHandle::new(tokio::spawn(driver.run())),
         })
     }
@@ -134,70 +137,70 @@ impl Client {
     }
 
     /// Returns what happened next; `None` after the session has ended. Cancel-safe.
-    pub async fn next(&mut self) -> Result<Option<Told>, Error> {
+    pub async fn next(&mut self) -> Result<Option<ClientUpdate>, ClientError> {
         self.told.recv().await.transpose()
     }
 
     /// As [`Self::next`], for events alone.
-    pub async fn next_event(&mut self) -> Result<Option<Event>, Error> {
+    pub async fn next_event(&mut self) -> Result<Option<Event>, ClientError> {
         loop {
             match self.next().await? {
-                Some(Told::Event(event)) => return Ok(Some(*event)),
-                Some(Told::Notice(_)) => {}
+                Some(ClientUpdate::Event(event)) => return Ok(Some(*event)),
+                Some(ClientUpdate::Notice(_)) => {}
                 None => return Ok(None),
             }
         }
     }
 
     /// Returns a handle that submits while this one waits for events.
-    pub fn submitter(&self) -> Submitter {
+    pub fn submitter(&self) -> ClientSubmitter {
         self.submitter.clone()
     }
 
-    /// As [`Submitter::submit`].
-    pub async fn submit(&self, id: impl Into<SubmissionId>, op: Op) -> Result<(), Error> {
+    /// As [`ClientSubmitter::submit`].
+    pub async fn submit(&self, id: impl Into<SubmissionId>, op: Op) -> Result<(), ClientError> {
         self.submitter.submit(id, op).await
     }
 }
 
 /// The submitting end of a client.
 #[derive(Debug, Clone)]
-pub struct Submitter {
-    commands: mpsc::Sender<Command>,
+pub struct ClientSubmitter {
+    commands: mpsc::Sender<DriverCommand>,
 }
 
-impl Submitter {
+impl ClientSubmitter {
     /// Submits, as soon as there is a connection. That the session has it is told by
     /// `accepted`; waits while too much is on the way. What no server would take is not sent.
-    pub async fn submit(&self, id: impl Into<SubmissionId>, op: Op) -> Result<(), Error> {
+    pub async fn submit(&self, id: impl Into<SubmissionId>, op: Op) -> Result<(), ClientError> {
         let id = id.into();
         let submission = Box::new(Submission { id, op });
         let bytes = submission.to_json()?.len();
         if bytes > LINE_BYTES_MAX {
-            return Err(Error::TooLong { bytes });
+            return Err(ClientError::TooLong { bytes });
         }
         self.send(ToServer::Submission(submission)).await
     }
 
     /// Asks to drive.
-    pub async fn take_seat(&self) -> Result<(), Error> {
+    pub async fn take_seat(&self) -> Result<(), ClientError> {
         self.send(ToServer::Request(ClientRequest::TakeSeat)).await
     }
 
     /// Lets the next one drive, or takes the wish to drive back.
-    pub async fn release_seat(&self) -> Result<(), Error> {
+    pub async fn release_seat(&self) -> Result<(), ClientError> {
         self.send(ToServer::Request(ClientRequest::ReleaseSeat))
             .await
     }
 
-    async fn send(&self, message: ToServer) -> Result<(), Error> {
-        let sent = self.commands.send(Command::Send(message)).await;
-        sent.map_err(|_| Error::Ended)
+    async fn send(&self, message: ToServer) -> Result<(), ClientError> {
+        let sent = self.commands.send(DriverCommand::Send(message)).await;
+        sent.map_err(|_| ClientError::Ended)
     }
 
     /// Cuts the connection, as a bad network would; it is made again.
-    pub async fn disconnect(&self) -> Result<(), Error> {
-        let sent = self.commands.send(Command::Disconnect).await;
-        sent.map_err(|_| Error::Ended)
+    pub async fn disconnect(&self) -> Result<(), ClientError> {
+        let sent = self.commands.send(DriverCommand::Disconnect).await;
+        sent.map_err(|_| ClientError::Ended)
     }
 }

@@ -3,7 +3,9 @@
 use std::io;
 
 use tokio::io::{ReadHalf, WriteHalf};
-use troupe_transport::{FromServer, LineWriter, ReadError, ServerReader, ToServer, WriteError};
+use troupe_transport::{
+    EventReadError, FromServer, LineWriter, ServerReader, ToServer, WriteError,
+};
 
 use crate::connect::Stream;
 
@@ -26,8 +28,8 @@ impl LineLink {
         loop {
             match self.reader.next().await {
                 Ok(message) => return Ok(message),
-                Err(ReadError::Unreadable(_)) => {}
-                Err(ReadError::Io(error)) => return Err(error),
+                Err(EventReadError::Unreadable(_)) => {}
+                Err(EventReadError::Io(error)) => return Err(error),
             }
         }
     }

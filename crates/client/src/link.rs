@@ -10,14 +10,14 @@ use crate::lines::LineLink;
 use crate::ws::WsLink;
 
 #[derive(Debug)]
-pub(crate) enum Link {
+pub(crate) enum ClientLink {
     Lines(LineLink),
     WebSocket(Box<WsLink>),
     Http(Box<HttpLink>),
     Grpc(Box<GrpcLink>),
 }
 
-impl Link {
+impl ClientLink {
     /// Returns the next message; `None` when the server has closed. A message of a newer
     /// server that means nothing to us is left out. Safe to cancel.
     pub(crate) async fn next(&mut self) -> io::Result<Option<FromServer>> {

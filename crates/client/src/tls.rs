@@ -9,11 +9,11 @@ use rustls::pki_types::pem::PemObject;
 use rustls::{ClientConfig, RootCertStore};
 use tokio_rustls::TlsConnector;
 
-use crate::error::Error;
+use crate::error::ClientError;
 
 /// Returns what sets TLS up. `protocols` are those that the client can speak.
-pub(crate) fn connector(trusted: &Path, protocols: &[&[u8]]) -> Result<TlsConnector, Error> {
-    let wrong = |problem: String| Error::Trust {
+pub(crate) fn connector(trusted: &Path, protocols: &[&[u8]]) -> Result<TlsConnector, ClientError> {
+    let wrong = |problem: String| ClientError::Trust {
         path: trusted.display().to_string(),
         problem,
     };

@@ -9,13 +9,13 @@ use tokio_tungstenite::{WebSocketStream, client_async_with_config};
 use troupe_transport::limits::LINE_BYTES_MAX;
 use troupe_transport::{FromServer, ToServer};
 
-use crate::connect::{Origin, Stream};
+use crate::connect::{HttpOrigin, Stream};
 
 #[derive(Debug)]
 pub(crate) struct WsLink(WebSocketStream<Stream>);
 
 impl WsLink {
-    pub(crate) async fn new(stream: Stream, origin: &Origin) -> io::Result<Self> {
+    pub(crate) async fn new(stream: Stream, origin: &HttpOrigin) -> io::Result<Self> {
         let config = WebSocketConfig::default()
             .max_message_size(Some(LINE_BYTES_MAX))
             .max_frame_size(Some(LINE_BYTES_MAX));

@@ -4,42 +4,42 @@ use std::sync::Arc;
 
 use toml::de::DeValue;
 
-use crate::entry::{Entry, Layer, Origin, Place, Table, Value};
-use crate::error::Error;
+use crate::entry::{ConfigEntry, ConfigValue, Table, ValueLayer, ValueOrigin, ValuePlace};
+use crate::error::ConfigError;
 use crate::key::KeyPath;
 use crate::parse;
 
 /// A command-line flag that sets a key, such as `--model`.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Flag {
+pub struct ConfigFlag {
     pub name: &'static str,
     pub key: KeyPath,
     pub value: String,
 }
 
 /// Reads one argument to the tree that holds only its value.
-pub fn of_argument(argument: &str) -> Result<Entry, Error> {
-    let refused = || Error::Argument {
+pub fn of_argument(argument: &str) -> Result<ConfigEntry, ConfigError> {
+    let refused = || ConfigError::Argument {
         argument: argument.to_owned(),
     };
     let split = equals_sign(argument).ok_or_else(refused)?;
     let key = KeyPath::parse(&argument[..split]).ok_or_else(refused)?;
     let text = argument[split + 1..].trim();
-    let origin = Origin {
-        layer: Layer::Argument,
-        place: Place::CommandLine(format!("-c {argument}").into()),
+    let origin = ValueOrigin {
+        layer: ValueLayer::Argument,
+        place: ValuePlace::CommandLine(format!("-c {argument}").into()),
     };
-    let value = toml_value(text, &origin).unwrap_or_else(|| Value::String(text.to_owned()));
+    let value = toml_value(text, &origin).unwrap_or_else(|| ConfigValue::String(text.to_owned()));
     Ok(nest(&key, value, &origin))
 }
 
 /// Builds the tree for a flag that stands for a key.
-pub fn of_flag(flag: &Flag) -> Entry {
-    let origin = Origin {
-        layer: Layer::Flag,
-        place: Place::CommandLine(Arc::from(flag.name)),
+pub fn of_flag(flag: &ConfigFlag) -> ConfigEntry {
+    let origin = ValueOrigin {
+        layer: ValueLayer::Flag,
+        place: ValuePlace::CommandLine(Arc::from(flag.name)),
     };
-    nest(&flag.key, Value::String(flag.value.clone()), &origin)
+    nest(&flag.key, ConfigValue::String(flag.value.clone()), &origin)
 }
 
 /// Finds the first `=` that is not inside a quoted part of the key.
@@ -56,18 +56,21 @@ fn equals_sign(argument: &str) -> Option<usize> {
     None
 }
 
-fn nest(key: &KeyPath, value: Value, origin: &Origin) -> Entry {
-    let leaf = Entry {
+fn nest(key: &KeyPath, value: ConfigValue, origin: &ValueOrigin) -> ConfigEntry {
+    let leaf = ConfigEntry {
         value,
         origin: origin.clone(),
     };
-    key.parts().iter().rev().fold(leaf, |entry, part| Entry {
-        value: Value::Table(Table::from([(part.clone(), entry)])),
-        origin: origin.clone(),
-    })
+    key.parts()
+        .iter()
+        .rev()
+        .fold(leaf, |entry, part| ConfigEntry {
+            value: ConfigValue::Table(Table::from([(part.clone(), entry)])),
+            origin: origin.clone(),
+        })
 }
 
-fn toml_value(text: &str, origin: &Origin) -> Option<Value> {
+fn toml_value(text: &str, origin: &ValueOrigin) -> Option<ConfigValue> {
     let value = DeValue::parse(text).ok()?;
     parse::convert(value, &|_| origin.clone()).ok()
 }

@@ -9,7 +9,7 @@ use serde::{Serialize, Serializer};
 
 /// Where a value ranks: a later layer wins over an earlier one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Layer {
+pub enum ValueLayer {
     /// Built into the program.
     Defaults,
     /// The user's own file.
@@ -24,7 +24,7 @@ pub enum Layer {
     Flag,
 }
 
-impl Layer {
+impl ValueLayer {
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Defaults => "default",
@@ -39,7 +39,7 @@ impl Layer {
 
 /// The spot that a value was written at.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Place {
+pub enum ValuePlace {
     BuiltIn,
     File {
         path: Arc<Path>,
@@ -51,56 +51,56 @@ pub enum Place {
 
 /// Layer and place of one value.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Origin {
-    pub layer: Layer,
-    pub place: Place,
+pub struct ValueOrigin {
+    pub layer: ValueLayer,
+    pub place: ValuePlace,
 }
 
-impl Origin {
+impl ValueOrigin {
     pub fn file(&self) -> Option<PathBuf> {
         match &self.place {
-            Place::File { path, .. } => Some(path.to_path_buf()),
-            Place::BuiltIn | Place::CommandLine(_) => None,
+            ValuePlace::File { path, .. } => Some(path.to_path_buf()),
+            ValuePlace::BuiltIn | ValuePlace::CommandLine(_) => None,
         }
     }
 }
 
-impl fmt::Display for Origin {
+impl fmt::Display for ValueOrigin {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.place {
-            Place::BuiltIn => f.write_str("built-in default"),
-            Place::File { path, line } => write!(f, "{}:{line}", path.display()),
-            Place::CommandLine(argument) => write!(f, "command line ({argument})"),
+            ValuePlace::BuiltIn => f.write_str("built-in default"),
+            ValuePlace::File { path, line } => write!(f, "{}:{line}", path.display()),
+            ValuePlace::CommandLine(argument) => write!(f, "command line ({argument})"),
         }
     }
 }
 
 #[derive(Debug, Clone, PartialEq)]
-pub struct Entry {
-    pub value: Value,
-    pub origin: Origin,
+pub struct ConfigEntry {
+    pub value: ConfigValue,
+    pub origin: ValueOrigin,
 }
 
 #[derive(Debug, Clone, PartialEq)]
-pub enum Value {
+pub enum ConfigValue {
     String(String),
     Integer(i64),
     Float(f64),
     Boolean(bool),
     Datetime(toml::value::Datetime),
     /// Replaced as a whole by a later layer.
-    Array(Vec<Entry>),
+    Array(Vec<ConfigEntry>),
     /// Merged key by key with a later layer.
     Table(Table),
 }
 
-pub type Table = BTreeMap<String, Entry>;
+pub type Table = BTreeMap<String, ConfigEntry>;
 
-impl Entry {
+impl ConfigEntry {
     /// Lays a later layer over this one. Tables merge; anything else is replaced.
-    pub(crate) fn overlay(&mut self, later: Entry) {
+    pub(crate) fn overlay(&mut self, later: ConfigEntry) {
         match (&mut self.value, later.value) {
-            (Value::Table(base), Value::Table(over)) => {
+            (ConfigValue::Table(base), ConfigValue::Table(over)) => {
                 for (key, entry) in over {
                     match base.get_mut(&key) {
                         Some(existing) => existing.overlay(entry),
@@ -118,16 +118,16 @@ impl Entry {
     }
 
     /// Puts a whole subtree into another layer; its places stay.
-    pub(crate) fn into_layer(mut self, layer: Layer) -> Self {
+    pub(crate) fn into_layer(mut self, layer: ValueLayer) -> Self {
         self.origin.layer = layer;
         self.value = match self.value {
-            Value::Table(table) => Value::Table(
+            ConfigValue::Table(table) => ConfigValue::Table(
                 table
                     .into_iter()
                     .map(|(key, entry)| (key, entry.into_layer(layer)))
                     .collect(),
             ),
-            Value::Array(items) => Value::Array(
+            ConfigValue::Array(items) => ConfigValue::Array(
                 items
                     .into_iter()
                     .map(|item| item.into_layer(layer))
@@ -140,20 +140,20 @@ impl Entry {
 
     pub fn as_table(&self) -> Option<&Table> {
         match &self.value {
-            Value::Table(table) => Some(table),
+            ConfigValue::Table(table) => Some(table),
             _ => None,
         }
     }
 
     pub fn as_str(&self) -> Option<&str> {
         match &self.value {
-            Value::String(text) => Some(text),
+            ConfigValue::String(text) => Some(text),
             _ => None,
         }
     }
 
     /// Follows a path of keys through tables.
-    pub fn find(&self, parts: &[String]) -> Option<&Entry> {
+    pub fn find(&self, parts: &[String]) -> Option<&ConfigEntry> {
         parts
             .iter()
             .try_fold(self, |entry, part| entry.as_table()?.get(part))
@@ -161,7 +161,7 @@ impl Entry {
 }
 
 /// As JSON has it; a date is a string there.
-impl Serialize for Value {
+impl Serialize for ConfigValue {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         match self {
             Self::String(text) => serializer.serialize_str(text),
@@ -178,7 +178,7 @@ impl Serialize for Value {
 }
 
 /// Written as TOML on one line.
-impl fmt::Display for Value {
+impl fmt::Display for ConfigValue {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::String(text) => write!(f, "{}", toml::Value::from(text.as_str())),

@@ -4,12 +4,12 @@ use std::fmt;
 use std::io;
 use std::path::PathBuf;
 
-use crate::entry::Origin;
+use crate::entry::ValueOrigin;
 use crate::key::KeyPath;
 use crate::limits::{FILE_BYTES_MAX, QUOTE_CHARS_MAX};
 
 #[derive(Debug, thiserror::Error)]
-pub enum Error {
+pub enum ConfigError {
     #[error("cannot read {}: {why}", path.display())]
     Read { path: PathBuf, why: io::Error },
     #[error("{} is larger than {FILE_BYTES_MAX} bytes", path.display())]
@@ -26,7 +26,7 @@ pub enum Error {
     )]
     UnknownProfile {
         name: String,
-        origin: Origin,
+        origin: ValueOrigin,
         known: Vec<String>,
     },
 }
@@ -80,7 +80,7 @@ impl std::error::Error for SyntaxError {}
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BadValue {
     pub key: KeyPath,
-    pub origin: Origin,
+    pub origin: ValueOrigin,
     /// "expected …, found …".
     pub problem: String,
 }

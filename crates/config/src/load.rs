@@ -8,15 +8,15 @@ use std::path::{Path, PathBuf};
 use serde::de::DeserializeOwned;
 use serde_json::Value as Json;
 
-use crate::argument::{self, Flag};
-use crate::entry::{Entry, Layer, Origin, Place, Table, Value};
-use crate::error::{BadValue, Error};
+use crate::argument::{self, ConfigFlag};
+use crate::entry::{ConfigEntry, ConfigValue, Table, ValueLayer, ValueOrigin, ValuePlace};
+use crate::error::{BadValue, ConfigError};
 use crate::key::KeyPath;
-use crate::known::{UnknownKey, unknown_keys};
 use crate::limits::FILE_BYTES_MAX;
 use crate::mcp_json::{self, MCP_JSON};
 use crate::parse::{parse_defaults, parse_file};
 use crate::read::read;
+use crate::unknown_keys::{UnknownKey, unknown_keys};
 
 /// Where a project keeps its settings, below each directory from the root down.
 const PROJECT_FILE: &str = ".troupe/config.toml";
@@ -26,7 +26,7 @@ const MCP_SERVERS: &str = "mcp_servers";
 
 /// Everything a configuration is made of.
 #[derive(Debug, Clone, Default)]
-pub struct Sources<'a> {
+pub struct ConfigInputs<'a> {
     /// TOML, built into the program.
     pub defaults: &'a str,
     /// May be absent on disk.
@@ -40,16 +40,16 @@ pub struct Sources<'a> {
     pub profile: Option<&'a str>,
     /// `key=value` texts, later ones win.
     pub arguments: &'a [String],
-    pub flags: &'a [Flag],
+    pub flags: &'a [ConfigFlag],
     /// What the user has agreed to of a trusted project; without it, to whatever is there.
-    pub consent: Option<&'a dyn Consent>,
+    pub consent: Option<&'a dyn ProjectConsent>,
     /// Reads a variable of the environment, for the `.mcp.json` of a project.
     pub variables: Option<fn(&str) -> Option<String>>,
 }
 
 /// Trust in a project covers what was there when it was given. Whatever comes later, a command of
 /// an agent may have written.
-pub trait Consent: fmt::Debug {
+pub trait ProjectConsent: fmt::Debug {
     /// Hears that the user trusts the project in `directory`, before its files are read. They lie
     /// in these directories, of which `directory` is one.
     fn trusted(&self, directory: &Path, directories: &[&Path]);
@@ -61,24 +61,24 @@ pub trait Consent: fmt::Debug {
 /// All layers in one table.
 #[derive(Debug, Clone)]
 pub struct Config {
-    root: Entry,
-    notices: Vec<Notice>,
+    root: ConfigEntry,
+    notices: Vec<ConfigNotice>,
 }
 
 /// Something that a person should know about what was read.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Notice {
+pub enum ConfigNotice {
     /// The project has settings, and nobody said that it may.
     Untrusted { file: PathBuf, root: PathBuf },
     /// The project is trusted, but its settings are not those that were there then.
     Changed { file: PathBuf, directory: PathBuf },
     /// A project's file says which projects are trusted; that part is left out.
-    TrustInProject { origin: Origin },
+    TrustInProject { origin: ValueOrigin },
     /// A part of a project's `.mcp.json` does not count.
     McpJson { told: String },
 }
 
-impl fmt::Display for Notice {
+impl fmt::Display for ConfigNotice {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Untrusted { file, root } => write!(
@@ -106,12 +106,13 @@ impl fmt::Display for Notice {
 }
 
 /// Reads and merges all layers.
-pub fn load(sources: &Sources<'_>) -> Result<Config, Error> {
-    let mut root = parse_defaults(sources.defaults).map_err(|error| Error::Syntax(error.into()))?;
+pub fn load(sources: &ConfigInputs<'_>) -> Result<Config, ConfigError> {
+    let mut root =
+        parse_defaults(sources.defaults).map_err(|error| ConfigError::Syntax(error.into()))?;
     if let Some(path) = sources.user_file {
         let user = match sources.user_text {
-            Some(text) => Some(parsed(text, Layer::User, path)?),
-            None => read_file(path, Layer::User)?,
+            Some(text) => Some(parsed(text, ValueLayer::User, path)?),
+            None => read_file(path, ValueLayer::User)?,
         };
         if let Some(user) = user {
             root.overlay(user);
@@ -121,12 +122,12 @@ pub fn load(sources: &Sources<'_>) -> Result<Config, Error> {
         .arguments
         .iter()
         .map(|text| argument::of_argument(text))
-        .collect::<Result<Vec<Entry>, Error>>()?;
+        .collect::<Result<Vec<ConfigEntry>, ConfigError>>()?;
 
     let notices = overlay_project(&mut root, sources, &arguments)?;
     if let Some((name, origin)) = chosen_profile(sources, &root, &arguments)? {
         let profile = find_profile(&root, &name, origin)?;
-        root.overlay(profile.into_layer(Layer::Profile));
+        root.overlay(profile.into_layer(ValueLayer::Profile));
     }
     for argument in arguments {
         root.overlay(argument);
@@ -140,37 +141,40 @@ pub fn load(sources: &Sources<'_>) -> Result<Config, Error> {
 impl Config {
     /// Reads a section as `T`; the empty path is the whole configuration. A section that
     /// nobody wrote is read as an empty table.
-    pub fn get<T: DeserializeOwned>(&self, section: &KeyPath) -> Result<T, Error> {
+    pub fn get<T: DeserializeOwned>(&self, section: &KeyPath) -> Result<T, ConfigError> {
         let empty;
         let entry = if let Some(entry) = self.root.find(section.parts()) {
             entry
         } else {
-            empty = Entry {
-                value: Value::Table(Table::new()),
+            empty = ConfigEntry {
+                value: ConfigValue::Table(Table::new()),
                 origin: self.root.origin.clone(),
             };
             &empty
         };
-        read(entry, section).map_err(|bad| Error::BadValue(bad.into()))
+        read(entry, section).map_err(|bad| ConfigError::BadValue(bad.into()))
     }
 
-    pub fn find(&self, key: &KeyPath) -> Option<&Entry> {
+    pub fn find(&self, key: &KeyPath) -> Option<&ConfigEntry> {
         self.root.find(key.parts())
     }
 
     /// Lists the names of the profiles, chosen or not.
     pub fn profiles(&self) -> impl Iterator<Item = &str> {
         let profiles = self.root.find(KeyPath::from(["profiles"]).parts());
-        let table = profiles.and_then(Entry::as_table).into_iter().flatten();
+        let table = profiles
+            .and_then(ConfigEntry::as_table)
+            .into_iter()
+            .flatten();
         table.map(|(name, _)| name.as_str())
     }
 
     /// Returns what the configuration would be with this profile on top, so that one can be
     /// checked before it is chosen.
-    pub fn with_profile(&self, name: &str) -> Result<Self, Error> {
+    pub fn with_profile(&self, name: &str) -> Result<Self, ConfigError> {
         let profile = find_profile(&self.root, name, self.root.origin.clone())?;
         let mut root = self.root.clone();
-        root.overlay(profile.into_layer(Layer::Profile));
+        root.overlay(profile.into_layer(ValueLayer::Profile));
         Ok(Self {
             root,
             notices: self.notices.clone(),
@@ -178,9 +182,9 @@ impl Config {
     }
 
     /// Makes the error for a value that has the right type and is still not usable.
-    pub fn refuse(&self, key: &KeyPath, problem: impl Into<String>) -> Error {
+    pub fn refuse(&self, key: &KeyPath, problem: impl Into<String>) -> ConfigError {
         let entry = self.find(key).unwrap_or(&self.root);
-        Error::BadValue(Box::new(BadValue {
+        ConfigError::BadValue(Box::new(BadValue {
             key: key.clone(),
             origin: entry.origin.clone(),
             problem: problem.into(),
@@ -188,7 +192,7 @@ impl Config {
     }
 
     /// Lists every effective value that is not a table, in the order of the keys.
-    pub fn settings(&self) -> Vec<(KeyPath, &Entry)> {
+    pub fn settings(&self) -> Vec<(KeyPath, &ConfigEntry)> {
         let mut settings = Vec::new();
         collect(&self.root, &KeyPath::root(), &mut settings);
         settings
@@ -203,17 +207,21 @@ impl Config {
     pub fn is_customised(&self) -> bool {
         self.settings()
             .iter()
-            .any(|(_, entry)| entry.origin.layer > Layer::Defaults)
+            .any(|(_, entry)| entry.origin.layer > ValueLayer::Defaults)
     }
 
-    pub fn notices(&self) -> &[Notice] {
+    pub fn notices(&self) -> &[ConfigNotice] {
         &self.notices
     }
 }
 
-fn collect<'a>(entry: &'a Entry, key: &KeyPath, settings: &mut Vec<(KeyPath, &'a Entry)>) {
+fn collect<'a>(
+    entry: &'a ConfigEntry,
+    key: &KeyPath,
+    settings: &mut Vec<(KeyPath, &'a ConfigEntry)>,
+) {
     match &entry.value {
-        Value::Table(table) => {
+        ConfigValue::Table(table) => {
             for (name, child) in table {
                 collect(child, &key.child(name), settings);
             }
@@ -223,13 +231,13 @@ fn collect<'a>(entry: &'a Entry, key: &KeyPath, settings: &mut Vec<(KeyPath, &'a
 }
 
 /// Reads a file that need not exist.
-fn read_file(path: &Path, layer: Layer) -> Result<Option<Entry>, Error> {
+fn read_file(path: &Path, layer: ValueLayer) -> Result<Option<ConfigEntry>, ConfigError> {
     let text = read_text(path)?;
     text.map(|text| parsed(&text, layer, path)).transpose()
 }
 
-fn read_text(path: &Path) -> Result<Option<String>, Error> {
-    let failed = |why| Error::Read {
+fn read_text(path: &Path) -> Result<Option<String>, ConfigError> {
+    let failed = |why| ConfigError::Read {
         path: path.to_owned(),
         why,
     };
@@ -245,24 +253,24 @@ fn read_text(path: &Path) -> Result<Option<String>, Error> {
         .read_to_string(&mut text)
         .map_err(failed)?;
     if text.len() as u64 > FILE_BYTES_MAX {
-        return Err(Error::TooLarge {
+        return Err(ConfigError::TooLarge {
             path: path.to_owned(),
         });
     }
     Ok(Some(text))
 }
 
-fn parsed(text: &str, layer: Layer, path: &Path) -> Result<Entry, Error> {
-    parse_file(text, layer, path).map_err(|error| Error::Syntax(error.into()))
+fn parsed(text: &str, layer: ValueLayer, path: &Path) -> Result<ConfigEntry, ConfigError> {
+    parse_file(text, layer, path).map_err(|error| ConfigError::Syntax(error.into()))
 }
 
 /// Lays the project's files over `root` if the user trusts the project. `root` must hold
 /// only what the user wrote: a project cannot vouch for itself.
 fn overlay_project(
-    root: &mut Entry,
-    sources: &Sources<'_>,
-    arguments: &[Entry],
-) -> Result<Vec<Notice>, Error> {
+    root: &mut ConfigEntry,
+    sources: &ConfigInputs<'_>,
+    arguments: &[ConfigEntry],
+) -> Result<Vec<ConfigNotice>, ConfigError> {
     let Some(cwd) = sources.cwd else {
         return Ok(Vec::new());
     };
@@ -296,7 +304,10 @@ fn overlay_project(
             }
             if !trusted {
                 let root = top.to_owned();
-                notices.extend(file.exists().then_some(Notice::Untrusted { file, root }));
+                notices.extend(
+                    file.exists()
+                        .then_some(ConfigNotice::Untrusted { file, root }),
+                );
                 continue;
             }
             // Read once: what is asked about is what counts.
@@ -305,13 +316,13 @@ fn overlay_project(
             };
             if sources.consent.is_some_and(|it| !it.covers(&file, &text)) {
                 let directory = directory.to_owned();
-                notices.push(Notice::Changed { file, directory });
+                notices.push(ConfigNotice::Changed { file, directory });
                 continue;
             }
             if name == MCP_JSON {
                 notices.extend(overlay_servers(root, sources, &users_servers, &text, &file));
             } else {
-                let mut project = parsed(&text, Layer::Project, &file)?;
+                let mut project = parsed(&text, ValueLayer::Project, &file)?;
                 notices.extend(withhold_trust(&mut project));
                 root.overlay(project);
             }
@@ -323,12 +334,12 @@ fn overlay_project(
 /// Lays the servers of a `.mcp.json` over `root`. One that the user's own configuration has is the
 /// user's: half of one and half of the other would be neither.
 fn overlay_servers(
-    root: &mut Entry,
-    sources: &Sources<'_>,
+    root: &mut ConfigEntry,
+    sources: &ConfigInputs<'_>,
     users: &[String],
     text: &str,
     file: &Path,
-) -> Vec<Notice> {
+) -> Vec<ConfigNotice> {
     let none = |_: &str| None;
     let variables: &dyn Fn(&str) -> Option<String> = match &sources.variables {
         Some(variables) => variables,
@@ -339,15 +350,15 @@ fn overlay_servers(
         Ok(servers) => servers,
         Err(error) => {
             let told = format!("none of its servers is used until this is mended: {error}");
-            return vec![Notice::McpJson { told }];
+            return vec![ConfigNotice::McpJson { told }];
         }
     };
     servers.table.retain(|name, _| !users.contains(name));
-    let entry = |value| Entry {
-        value: Value::Table(value),
-        origin: Origin {
-            layer: Layer::Project,
-            place: Place::File {
+    let entry = |value| ConfigEntry {
+        value: ConfigValue::Table(value),
+        origin: ValueOrigin {
+            layer: ValueLayer::Project,
+            place: ValuePlace::File {
                 path: file.into(),
                 line: 1,
             },
@@ -359,41 +370,44 @@ fn overlay_servers(
         servers_entry,
     )])));
     let told = servers.left_out.into_iter();
-    told.map(|told| Notice::McpJson { told }).collect()
+    told.map(|told| ConfigNotice::McpJson { told }).collect()
 }
 
-fn server_names(root: &Entry) -> Vec<String> {
+fn server_names(root: &ConfigEntry) -> Vec<String> {
     let servers = root.find(KeyPath::from([MCP_SERVERS]).parts());
-    let servers = servers.and_then(Entry::as_table).into_iter().flatten();
+    let servers = servers
+        .and_then(ConfigEntry::as_table)
+        .into_iter()
+        .flatten();
     servers.map(|(name, _)| name.clone()).collect()
 }
 
-fn is_trusted(user: &Entry, directory: &Path) -> bool {
+fn is_trusted(user: &ConfigEntry, directory: &Path) -> bool {
     let key = KeyPath::from(["projects", &directory.to_string_lossy(), "trust_level"]);
-    user.find(key.parts()).and_then(Entry::as_str) == Some("trusted")
+    user.find(key.parts()).and_then(ConfigEntry::as_str) == Some("trusted")
 }
 
 /// A trusted project speaks for itself only, not for other projects.
-fn withhold_trust(project: &mut Entry) -> Option<Notice> {
-    let Value::Table(table) = &mut project.value else {
+fn withhold_trust(project: &mut ConfigEntry) -> Option<ConfigNotice> {
+    let ConfigValue::Table(table) = &mut project.value else {
         return None;
     };
     let removed = table.remove("projects")?;
-    Some(Notice::TrustInProject {
+    Some(ConfigNotice::TrustInProject {
         origin: removed.origin,
     })
 }
 
 /// Returns the name of the profile and who chose it.
 fn chosen_profile(
-    sources: &Sources<'_>,
-    root: &Entry,
-    arguments: &[Entry],
-) -> Result<Option<(String, Origin)>, Error> {
+    sources: &ConfigInputs<'_>,
+    root: &ConfigEntry,
+    arguments: &[ConfigEntry],
+) -> Result<Option<(String, ValueOrigin)>, ConfigError> {
     if let Some(name) = sources.profile {
-        let origin = Origin {
-            layer: Layer::Flag,
-            place: Place::CommandLine(format!("--profile {name}").into()),
+        let origin = ValueOrigin {
+            layer: ValueLayer::Flag,
+            place: ValuePlace::CommandLine(format!("--profile {name}").into()),
         };
         return Ok(Some((name.to_owned(), origin)));
     }
@@ -406,24 +420,28 @@ fn chosen_profile(
     match chosen {
         None => Ok(None),
         Some(entry) => {
-            let name = read(entry, &key).map_err(|bad| Error::BadValue(bad.into()))?;
+            let name = read(entry, &key).map_err(|bad| ConfigError::BadValue(bad.into()))?;
             Ok(Some((name, entry.origin.clone())))
         }
     }
 }
 
-fn find_profile(root: &Entry, name: &str, origin: Origin) -> Result<Entry, Error> {
+fn find_profile(
+    root: &ConfigEntry,
+    name: &str,
+    origin: ValueOrigin,
+) -> Result<ConfigEntry, ConfigError> {
     let profiles = root
         .find(KeyPath::from(["profiles"]).parts())
-        .and_then(Entry::as_table);
+        .and_then(ConfigEntry::as_table);
     match profiles.and_then(|profiles| profiles.get(name)) {
         Some(profile) if profile.as_table().is_some() => Ok(profile.clone()),
-        Some(other) => Err(Error::BadValue(Box::new(BadValue {
+        Some(other) => Err(ConfigError::BadValue(Box::new(BadValue {
             key: KeyPath::from(["profiles", name]),
             origin: other.origin.clone(),
             problem: format!("expected a table, found {}", other.value),
         }))),
-        None => Err(Error::UnknownProfile {
+        None => Err(ConfigError::UnknownProfile {
             name: name.to_owned(),
             origin,
             known: profiles

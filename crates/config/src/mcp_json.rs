@@ -8,7 +8,7 @@ use std::sync::Arc;
 use serde::Deserialize;
 use serde_json::Value as Json;
 
-use crate::entry::{Entry, Layer, Origin, Place, Table, Value};
+use crate::entry::{ConfigEntry, ConfigValue, Table, ValueLayer, ValueOrigin, ValuePlace};
 use crate::error::SyntaxError;
 
 /// Below each directory of a project.
@@ -24,13 +24,13 @@ pub struct McpServers {
 }
 
 #[derive(Debug, Deserialize)]
-struct File {
+struct McpJsonFile {
     #[serde(rename = "mcpServers")]
-    servers: BTreeMap<String, Server>,
+    servers: BTreeMap<String, McpJsonServer>,
 }
 
 #[derive(Debug, Deserialize)]
-struct Server {
+struct McpJsonServer {
     #[serde(rename = "type")]
     transport: Option<String>,
     command: Option<String>,
@@ -48,7 +48,7 @@ pub fn parse(
     path: &Path,
     variables: &dyn Fn(&str) -> Option<String>,
 ) -> Result<McpServers, SyntaxError> {
-    let file: File = serde_json::from_str(text).map_err(|error| SyntaxError {
+    let file: McpJsonFile = serde_json::from_str(text).map_err(|error| SyntaxError {
         source: path.display().to_string(),
         line: error.line(),
         column: error.column(),
@@ -71,13 +71,13 @@ pub fn parse(
                 "the key {key} of the server {name} is not known here"
             )));
         }
-        let place = Place::File {
+        let place = ValuePlace::File {
             path: Arc::clone(&shared),
             line: line_of(text, &name),
         };
-        let writer = Writer {
-            origin: Origin {
-                layer: Layer::Project,
+        let writer = EntryBuilder {
+            origin: ValueOrigin {
+                layer: ValueLayer::Project,
                 place,
             },
             variables,
@@ -102,13 +102,13 @@ fn line_of(text: &str, name: &str) -> usize {
 }
 
 /// Makes values of the configuration.
-struct Writer<'a> {
-    origin: Origin,
+struct EntryBuilder<'a> {
+    origin: ValueOrigin,
     variables: &'a dyn Fn(&str) -> Option<String>,
 }
 
-impl Writer<'_> {
-    fn server(&self, server: Server) -> Result<Entry, String> {
+impl EntryBuilder<'_> {
+    fn server(&self, server: McpJsonServer) -> Result<ConfigEntry, String> {
         if let Some(transport) = &server.transport
             && !["stdio", "http", "streamable-http"].contains(&transport.as_str())
         {
@@ -122,8 +122,8 @@ impl Writer<'_> {
         }
         if let Some(arguments) = server.args {
             let arguments = arguments.iter().map(|it| self.text(it));
-            let arguments = arguments.collect::<Result<Vec<Entry>, String>>()?;
-            table.insert("args".to_owned(), self.entry(Value::Array(arguments)));
+            let arguments = arguments.collect::<Result<Vec<ConfigEntry>, String>>()?;
+            table.insert("args".to_owned(), self.entry(ConfigValue::Array(arguments)));
         }
         if let Some(variables) = server.env {
             table.insert("env".to_owned(), self.texts(variables)?);
@@ -134,22 +134,24 @@ impl Writer<'_> {
         if let Some(headers) = server.headers {
             table.insert("http_headers".to_owned(), self.texts(headers)?);
         }
-        Ok(self.entry(Value::Table(table)))
+        Ok(self.entry(ConfigValue::Table(table)))
     }
 
-    fn texts(&self, texts: BTreeMap<String, String>) -> Result<Entry, String> {
+    fn texts(&self, texts: BTreeMap<String, String>) -> Result<ConfigEntry, String> {
         let texts = texts.into_iter();
         let table = texts.map(|(name, text)| Ok((name, self.text(&text)?)));
-        Ok(self.entry(Value::Table(table.collect::<Result<Table, String>>()?)))
+        Ok(self.entry(ConfigValue::Table(
+            table.collect::<Result<Table, String>>()?,
+        )))
     }
 
-    fn text(&self, text: &str) -> Result<Entry, String> {
+    fn text(&self, text: &str) -> Result<ConfigEntry, String> {
         let expanded = expand(text, self.variables)?;
-        Ok(self.entry(Value::String(expanded)))
+        Ok(self.entry(ConfigValue::String(expanded)))
     }
 
-    fn entry(&self, value: Value) -> Entry {
-        Entry {
+    fn entry(&self, value: ConfigValue) -> ConfigEntry {
+        ConfigEntry {
             value,
             origin: self.origin.clone(),
         }

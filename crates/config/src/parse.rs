@@ -7,29 +7,29 @@ use std::sync::Arc;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-use crate::entry::{Entry, Layer, Origin, Place, Table, Value};
+use crate::entry::{ConfigEntry, ConfigValue, Table, ValueLayer, ValueOrigin, ValuePlace};
 use crate::error::SyntaxError;
 
 /// A text with what is needed to say where something stands in it.
-struct Source<'a> {
+struct SourceText<'a> {
     text: &'a str,
-    layer: Layer,
+    layer: ValueLayer,
     path: Option<Arc<Path>>,
     /// Byte offsets at which lines begin.
     line_starts: Vec<usize>,
 }
 
-pub fn parse_file(text: &str, layer: Layer, path: &Path) -> Result<Entry, SyntaxError> {
+pub fn parse_file(text: &str, layer: ValueLayer, path: &Path) -> Result<ConfigEntry, SyntaxError> {
     parse(text, layer, Some(path))
 }
 
-pub fn parse_defaults(text: &str) -> Result<Entry, SyntaxError> {
-    parse(text, Layer::Defaults, None)
+pub fn parse_defaults(text: &str) -> Result<ConfigEntry, SyntaxError> {
+    parse(text, ValueLayer::Defaults, None)
 }
 
-fn parse(text: &str, layer: Layer, path: Option<&Path>) -> Result<Entry, SyntaxError> {
+fn parse(text: &str, layer: ValueLayer, path: Option<&Path>) -> Result<ConfigEntry, SyntaxError> {
     let newlines = text.bytes().enumerate().filter(|(_, byte)| *byte == b'\n');
-    let source = Source {
+    let source = SourceText {
         text,
         layer,
         path: path.map(Arc::from),
@@ -42,56 +42,56 @@ fn parse(text: &str, layer: Layer, path: Option<&Path>) -> Result<Entry, SyntaxE
     })?;
     let table = convert_table(table.into_inner(), &|span| source.origin(span))
         .map_err(|unfit| source.error(unfit.span, "the number does not fit 64 bits".to_owned()))?;
-    Ok(Entry {
+    Ok(ConfigEntry {
         origin: source.origin(0..0),
-        value: Value::Table(table),
+        value: ConfigValue::Table(table),
     })
 }
 
 /// A number that TOML allows and we cannot hold.
-pub struct Unfit {
+pub struct UnfitNumber {
     pub span: Range<usize>,
 }
 
 /// Converts a parsed value; `origin` tells where a span stands.
 pub fn convert(
     value: Spanned<DeValue<'_>>,
-    origin: &impl Fn(Range<usize>) -> Origin,
-) -> Result<Value, Unfit> {
+    origin: &impl Fn(Range<usize>) -> ValueOrigin,
+) -> Result<ConfigValue, UnfitNumber> {
     let span = value.span();
     Ok(match value.into_inner() {
-        DeValue::String(text) => Value::String(text.into_owned()),
-        DeValue::Boolean(flag) => Value::Boolean(flag),
-        DeValue::Datetime(time) => Value::Datetime(time),
+        DeValue::String(text) => ConfigValue::String(text.into_owned()),
+        DeValue::Boolean(flag) => ConfigValue::Boolean(flag),
+        DeValue::Datetime(time) => ConfigValue::Datetime(time),
         DeValue::Integer(number) => i64::from_str_radix(number.as_str(), number.radix())
-            .map(Value::Integer)
-            .map_err(|_| Unfit { span })?,
+            .map(ConfigValue::Integer)
+            .map_err(|_| UnfitNumber { span })?,
         DeValue::Float(number) => number
             .as_str()
             .parse()
-            .map(Value::Float)
-            .map_err(|_| Unfit { span })?,
+            .map(ConfigValue::Float)
+            .map_err(|_| UnfitNumber { span })?,
         DeValue::Array(items) => {
             let items = items.into_iter().map(|item| {
-                Ok(Entry {
+                Ok(ConfigEntry {
                     origin: origin(item.span()),
                     value: convert(item, origin)?,
                 })
             });
-            Value::Array(items.collect::<Result<_, _>>()?)
+            ConfigValue::Array(items.collect::<Result<_, _>>()?)
         }
-        DeValue::Table(table) => Value::Table(convert_table(table, origin)?),
+        DeValue::Table(table) => ConfigValue::Table(convert_table(table, origin)?),
     })
 }
 
 fn convert_table(
     table: DeTable<'_>,
-    origin: &impl Fn(Range<usize>) -> Origin,
-) -> Result<Table, Unfit> {
+    origin: &impl Fn(Range<usize>) -> ValueOrigin,
+) -> Result<Table, UnfitNumber> {
     table
         .into_iter()
         .map(|(key, value)| {
-            let entry = Entry {
+            let entry = ConfigEntry {
                 // The line of the key is what people look for, also when a value spans lines.
                 origin: origin(key.span()),
                 value: convert(value, origin)?,
@@ -101,16 +101,16 @@ fn convert_table(
         .collect()
 }
 
-impl Source<'_> {
-    fn origin(&self, span: Range<usize>) -> Origin {
+impl SourceText<'_> {
+    fn origin(&self, span: Range<usize>) -> ValueOrigin {
         let place = match &self.path {
-            None => Place::BuiltIn,
-            Some(path) => Place::File {
+            None => ValuePlace::BuiltIn,
+            Some(path) => ValuePlace::File {
                 path: path.clone(),
                 line: self.line(span.start),
             },
         };
-        Origin {
+        ValueOrigin {
             layer: self.layer,
             place,
         }

@@ -1,6 +1,6 @@
 //! Entries → typed settings.
 //!
-//! A `serde` deserializer over [`Entry`] whose errors know the key and the place of the
+//! A `serde` deserializer over [`ConfigEntry`] whose errors know the key and the place of the
 //! value they are about: the innermost table or array that fails adds the origin, the
 //! ones around it add their keys on the way out.
 
@@ -13,14 +13,14 @@ use serde::de::{
 };
 use serde::forward_to_deserialize_any;
 
-use crate::entry::{Entry, Origin, Table, Value};
+use crate::entry::{ConfigEntry, ConfigValue, Table, ValueOrigin};
 use crate::error::BadValue;
 use crate::key::KeyPath;
 use crate::nearest::nearest;
 
 /// Reads a value at `key` (which is only used to name it in errors).
-pub fn read<T: DeserializeOwned>(entry: &Entry, key: &KeyPath) -> Result<T, BadValue> {
-    T::deserialize(Reader(entry)).map_err(|failure| BadValue {
+pub fn read<T: DeserializeOwned>(entry: &ConfigEntry, key: &KeyPath) -> Result<T, BadValue> {
+    T::deserialize(EntryReader(entry)).map_err(|failure| BadValue {
         key: failure.key.under(key),
         origin: failure.origin.unwrap_or_else(|| entry.origin.clone()),
         problem: failure.problem,
@@ -29,13 +29,13 @@ pub fn read<T: DeserializeOwned>(entry: &Entry, key: &KeyPath) -> Result<T, BadV
 
 /// A [`BadValue`] in the making.
 #[derive(Debug)]
-struct Failure {
+struct EntryReadError {
     problem: String,
     key: KeyPath,
-    origin: Option<Origin>,
+    origin: Option<ValueOrigin>,
 }
 
-impl Failure {
+impl EntryReadError {
     fn new(problem: String) -> Self {
         Self {
             problem,
@@ -45,22 +45,22 @@ impl Failure {
     }
 
     /// Adds a step on the way out.
-    fn inside(mut self, name: &str, entry: &Entry) -> Self {
+    fn inside(mut self, name: &str, entry: &ConfigEntry) -> Self {
         self.key.prepend(name);
         self.origin.get_or_insert_with(|| entry.origin.clone());
         self
     }
 }
 
-impl fmt::Display for Failure {
+impl fmt::Display for EntryReadError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.problem)
     }
 }
 
-impl std::error::Error for Failure {}
+impl std::error::Error for EntryReadError {}
 
-impl serde::de::Error for Failure {
+impl serde::de::Error for EntryReadError {
     fn custom<T: fmt::Display>(message: T) -> Self {
         Self::new(message.to_string())
     }
@@ -106,27 +106,27 @@ fn alternatives(names: &[&str]) -> String {
 }
 
 #[derive(Clone, Copy)]
-struct Reader<'a>(&'a Entry);
+struct EntryReader<'a>(&'a ConfigEntry);
 
-impl<'de> Deserializer<'de> for Reader<'de> {
-    type Error = Failure;
+impl<'de> Deserializer<'de> for EntryReader<'de> {
+    type Error = EntryReadError;
 
-    fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Failure> {
+    fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, EntryReadError> {
         match &self.0.value {
-            Value::String(text) => visitor.visit_borrowed_str(text),
-            Value::Integer(number) => visitor.visit_i64(*number),
-            Value::Float(number) => visitor.visit_f64(*number),
-            Value::Boolean(flag) => visitor.visit_bool(*flag),
-            Value::Datetime(time) => visitor.visit_string(time.to_string()),
-            Value::Array(items) => visitor.visit_seq(Items {
+            ConfigValue::String(text) => visitor.visit_borrowed_str(text),
+            ConfigValue::Integer(number) => visitor.visit_i64(*number),
+            ConfigValue::Float(number) => visitor.visit_f64(*number),
+            ConfigValue::Boolean(flag) => visitor.visit_bool(*flag),
+            ConfigValue::Datetime(time) => visitor.visit_string(time.to_string()),
+            ConfigValue::Array(items) => visitor.visit_seq(ArrayReader {
                 items: items.iter().enumerate(),
             }),
-            Value::Table(table) => visitor.visit_map(Pairs::new(table)),
+            ConfigValue::Table(table) => visitor.visit_map(TableReader::new(table)),
         }
     }
 
     // TOML has no null: what is there is there.
-    fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Failure> {
+    fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, EntryReadError> {
         visitor.visit_some(self)
     }
 
@@ -134,7 +134,7 @@ impl<'de> Deserializer<'de> for Reader<'de> {
         self,
         _name: &'static str,
         visitor: V,
-    ) -> Result<V::Value, Failure> {
+    ) -> Result<V::Value, EntryReadError> {
         visitor.visit_newtype_struct(self)
     }
 
@@ -143,14 +143,19 @@ impl<'de> Deserializer<'de> for Reader<'de> {
         _name: &'static str,
         variants: &'static [&'static str],
         visitor: V,
-    ) -> Result<V::Value, Failure> {
+    ) -> Result<V::Value, EntryReadError> {
         match &self.0.value {
-            Value::String(name) => visitor.visit_enum(StrDeserializer::<Failure>::new(name)),
-            Value::Table(table) if table.len() == 1 => match table.iter().next() {
-                Some((name, content)) => visitor.visit_enum(Variant { name, content }),
-                None => Err(Failure::new(format!("expected {}", alternatives(variants)))),
+            ConfigValue::String(name) => {
+                visitor.visit_enum(StrDeserializer::<EntryReadError>::new(name))
+            }
+            ConfigValue::Table(table) if table.len() == 1 => match table.iter().next() {
+                Some((name, content)) => visitor.visit_enum(VariantReader { name, content }),
+                None => Err(EntryReadError::new(format!(
+                    "expected {}",
+                    alternatives(variants)
+                ))),
             },
-            other => Err(Failure::new(format!(
+            other => Err(EntryReadError::new(format!(
                 "expected {}, found {other}",
                 alternatives(variants)
             ))),
@@ -163,12 +168,12 @@ impl<'de> Deserializer<'de> for Reader<'de> {
     }
 }
 
-struct Pairs<'a> {
-    pairs: std::collections::btree_map::Iter<'a, String, Entry>,
-    pending: Option<(&'a str, &'a Entry)>,
+struct TableReader<'a> {
+    pairs: std::collections::btree_map::Iter<'a, String, ConfigEntry>,
+    pending: Option<(&'a str, &'a ConfigEntry)>,
 }
 
-impl<'a> Pairs<'a> {
+impl<'a> TableReader<'a> {
     fn new(table: &'a Table) -> Self {
         Self {
             pairs: table.iter(),
@@ -177,28 +182,31 @@ impl<'a> Pairs<'a> {
     }
 }
 
-impl<'de> MapAccess<'de> for Pairs<'de> {
-    type Error = Failure;
+impl<'de> MapAccess<'de> for TableReader<'de> {
+    type Error = EntryReadError;
 
     fn next_key_seed<K: DeserializeSeed<'de>>(
         &mut self,
         seed: K,
-    ) -> Result<Option<K::Value>, Failure> {
+    ) -> Result<Option<K::Value>, EntryReadError> {
         let Some((name, entry)) = self.pairs.next() else {
             return Ok(None);
         };
         self.pending = Some((name, entry));
         seed.deserialize(StrDeserializer::new(name))
             .map(Some)
-            .map_err(|failure: Failure| failure.inside(name, entry))
+            .map_err(|failure: EntryReadError| failure.inside(name, entry))
     }
 
-    fn next_value_seed<V: DeserializeSeed<'de>>(&mut self, seed: V) -> Result<V::Value, Failure> {
+    fn next_value_seed<V: DeserializeSeed<'de>>(
+        &mut self,
+        seed: V,
+    ) -> Result<V::Value, EntryReadError> {
         let (name, entry) = self
             .pending
             .take()
             .expect("a visitor asks for a value only after its key");
-        seed.deserialize(Reader(entry))
+        seed.deserialize(EntryReader(entry))
             .map_err(|failure| failure.inside(name, entry))
     }
 
@@ -207,21 +215,21 @@ impl<'de> MapAccess<'de> for Pairs<'de> {
     }
 }
 
-struct Items<'a> {
-    items: std::iter::Enumerate<std::slice::Iter<'a, Entry>>,
+struct ArrayReader<'a> {
+    items: std::iter::Enumerate<std::slice::Iter<'a, ConfigEntry>>,
 }
 
-impl<'de> SeqAccess<'de> for Items<'de> {
-    type Error = Failure;
+impl<'de> SeqAccess<'de> for ArrayReader<'de> {
+    type Error = EntryReadError;
 
     fn next_element_seed<T: DeserializeSeed<'de>>(
         &mut self,
         seed: T,
-    ) -> Result<Option<T::Value>, Failure> {
+    ) -> Result<Option<T::Value>, EntryReadError> {
         let Some((index, entry)) = self.items.next() else {
             return Ok(None);
         };
-        seed.deserialize(Reader(entry))
+        seed.deserialize(EntryReader(entry))
             .map(Some)
             .map_err(|failure| failure.inside(&index.to_string(), entry))
     }
@@ -232,38 +240,48 @@ impl<'de> SeqAccess<'de> for Items<'de> {
 }
 
 /// An enum variant with content, written as a table of one key.
-struct Variant<'a> {
+struct VariantReader<'a> {
     name: &'a str,
-    content: &'a Entry,
+    content: &'a ConfigEntry,
 }
 
-impl<'de> EnumAccess<'de> for Variant<'de> {
-    type Error = Failure;
+impl<'de> EnumAccess<'de> for VariantReader<'de> {
+    type Error = EntryReadError;
     type Variant = Self;
 
     fn variant_seed<V: DeserializeSeed<'de>>(
         self,
         seed: V,
-    ) -> Result<(V::Value, Self::Variant), Failure> {
-        let variant = seed.deserialize(StrDeserializer::<Failure>::new(self.name))?;
+    ) -> Result<(V::Value, Self::Variant), EntryReadError> {
+        let variant = seed.deserialize(StrDeserializer::<EntryReadError>::new(self.name))?;
         Ok((variant, self))
     }
 }
 
-impl<'de> VariantAccess<'de> for Variant<'de> {
-    type Error = Failure;
+impl<'de> VariantAccess<'de> for VariantReader<'de> {
+    type Error = EntryReadError;
 
-    fn unit_variant(self) -> Result<(), Failure> {
-        Err(Failure::new(format!("{:?} takes no content", self.name)))
+    fn unit_variant(self) -> Result<(), EntryReadError> {
+        Err(EntryReadError::new(format!(
+            "{:?} takes no content",
+            self.name
+        )))
     }
 
-    fn newtype_variant_seed<T: DeserializeSeed<'de>>(self, seed: T) -> Result<T::Value, Failure> {
-        seed.deserialize(Reader(self.content))
+    fn newtype_variant_seed<T: DeserializeSeed<'de>>(
+        self,
+        seed: T,
+    ) -> Result<T::Value, EntryReadError> {
+        seed.deserialize(EntryReader(self.content))
             .map_err(|failure| failure.inside(self.name, self.content))
     }
 
-    fn tuple_variant<V: Visitor<'de>>(self, _len: usize, visitor: V) -> Result<V::Value, Failure> {
-        Reader(self.content)
+    fn tuple_variant<V: Visitor<'de>>(
+        self,
+        _len: usize,
+        visitor: V,
+    ) -> Result<V::Value, EntryReadError> {
+        EntryReader(self.content)
             .deserialize_any(visitor)
             .map_err(|failure| failure.inside(self.name, self.content))
     }
@@ -272,7 +290,7 @@ impl<'de> VariantAccess<'de> for Variant<'de> {
         self,
         _fields: &'static [&'static str],
         visitor: V,
-    ) -> Result<V::Value, Failure> {
+    ) -> Result<V::Value, EntryReadError> {
         self.tuple_variant(0, visitor)
     }
 }

@@ -20,23 +20,23 @@ use troupe_protocol::mcp::{ElicitationRequest, ElicitationResponse};
 use troupe_protocol::op::ElicitationDecision;
 use troupe_protocol::usage::TokenUsage;
 use troupe_protocol::{CallId, ItemId, PendingQuestion, ResponseId, ResponseItem};
-use troupe_tools::{Claim, Concurrency, Registry, ToolInput, ToolOutput};
+use troupe_tools::{DeliveryClaim, Registry, ToolConcurrency, ToolInput, ToolOutput};
 
 use crate::history::output_for;
-use crate::inquiry::{NotTaken, Word};
+use crate::inquiry::{AnswerRefusal, InquiryAnswer};
 use crate::limits::RUNNING_TOOLS_SHOWN_MAX;
 
 /// The calls of a response, until each is answered.
 #[derive(Debug)]
-pub(crate) struct Calls {
+pub(crate) struct CycleCalls {
     pub response_id: ResponseId,
     pub usage: TokenUsage,
     cancel: CancellationToken,
     /// Why the task ends, once it does.
     aborted: Arc<OnceLock<AbortReason>>,
-    slots: Vec<Slot>,
+    slots: Vec<CallSlot>,
     waiting: VecDeque<usize>,
-    running: Running,
+    running: RunningCalls,
     /// Answers up to here are in the history.
     recorded: usize,
     asks: HashMap<CallId, OpenAsk>,
@@ -48,11 +48,11 @@ pub(crate) struct Calls {
 #[derive(Debug)]
 pub(crate) struct OpenAsk {
     pub question: PendingQuestion,
-    pub reply: oneshot::Sender<Word>,
+    pub reply: oneshot::Sender<InquiryAnswer>,
 }
 
 #[derive(Debug)]
-struct Slot {
+struct CallSlot {
     call: ResponseItem,
     state: SlotState,
 }
@@ -65,12 +65,12 @@ enum SlotState {
         /// Dropping the slot ends the call.
         _task: AbortOnDropHandle<()>,
     },
-    Answered(ToolOutputBody, Option<Claim>),
+    Answered(ToolOutputBody, Option<DeliveryClaim>),
     Recorded,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Running {
+enum RunningCalls {
     Nothing,
     Shared(usize),
     Exclusive,
@@ -78,34 +78,34 @@ enum Running {
 
 /// Answers that are due, with what is delivered by them.
 #[derive(Debug, Default)]
-pub(crate) struct Recordable {
+pub(crate) struct DueAnswers {
     pub answers: Vec<ResponseItem>,
-    pub claims: Vec<Claim>,
+    pub claims: Vec<DeliveryClaim>,
 }
 
 /// What ends a call early, and says why.
 #[derive(Debug)]
-pub(crate) struct Ending {
+pub(crate) struct CallCancellation {
     cancel: CancellationToken,
     aborted: Arc<OnceLock<AbortReason>>,
 }
 
 /// A call that is to be started now.
 #[derive(Debug)]
-pub(crate) struct Startable {
+pub(crate) struct StartableCall {
     pub index: usize,
     pub name: String,
     pub call_id: CallId,
     pub input: ToolInput,
 }
 
-impl Calls {
+impl CycleCalls {
     /// Takes the calls out of a response's items.
     pub(crate) fn new(response_id: ResponseId, usage: TokenUsage, items: &[ResponseItem]) -> Self {
-        let slots: Vec<Slot> = items
+        let slots: Vec<CallSlot> = items
             .iter()
             .filter(|item| item.open_call().is_some())
-            .map(|call| Slot {
+            .map(|call| CallSlot {
                 call: call.clone(),
                 state: SlotState::Waiting,
             })
@@ -117,7 +117,7 @@ impl Calls {
             aborted: Arc::default(),
             waiting: (0..slots.len()).collect(),
             slots,
-            running: Running::Nothing,
+            running: RunningCalls::Nothing,
             recorded: 0,
             asks: HashMap::new(),
             open_items: HashMap::new(),
@@ -125,19 +125,22 @@ impl Calls {
     }
 
     /// Returns the next call that may start, and counts it as running.
-    pub(crate) fn next_startable(&mut self, registry: &Registry) -> Option<Startable> {
+    pub(crate) fn next_startable(&mut self, registry: &Registry) -> Option<StartableCall> {
         let index = *self.waiting.front()?;
         let (name, input) = parts(&self.slots[index].call)?;
         let concurrency = registry.concurrency(&name);
         self.running = match (self.running, concurrency) {
-            (Running::Nothing, Concurrency::Shared) => Running::Shared(1),
-            (Running::Shared(count), Concurrency::Shared) => Running::Shared(count + 1),
-            (Running::Nothing, Concurrency::Exclusive) => Running::Exclusive,
-            (Running::Shared(_), Concurrency::Exclusive) | (Running::Exclusive, _) => return None,
+            (RunningCalls::Nothing, ToolConcurrency::Shared) => RunningCalls::Shared(1),
+            (RunningCalls::Shared(count), ToolConcurrency::Shared) => {
+                RunningCalls::Shared(count + 1)
+            }
+            (RunningCalls::Nothing, ToolConcurrency::Exclusive) => RunningCalls::Exclusive,
+            (RunningCalls::Shared(_), ToolConcurrency::Exclusive)
+            | (RunningCalls::Exclusive, _) => return None,
         };
         self.waiting.pop_front();
         let call_id = self.slots[index].call.open_call()?.clone();
-        Some(Startable {
+        Some(StartableCall {
             index,
             name,
             call_id,
@@ -146,8 +149,8 @@ impl Calls {
     }
 
     /// Returns what ends calls early.
-    pub(crate) fn ending(&self) -> Ending {
-        Ending {
+    pub(crate) fn ending(&self) -> CallCancellation {
+        CallCancellation {
             cancel: self.cancel.clone(),
             aborted: Arc::clone(&self.aborted),
         }
@@ -163,14 +166,16 @@ impl Calls {
     pub(crate) fn answered(&mut self, index: usize, output: ToolOutput) {
         self.slots[index].state = SlotState::Answered(output.body, output.claim);
         self.running = match self.running {
-            Running::Shared(count) if count > 1 => Running::Shared(count - 1),
-            Running::Nothing | Running::Shared(_) | Running::Exclusive => Running::Nothing,
+            RunningCalls::Shared(count) if count > 1 => RunningCalls::Shared(count - 1),
+            RunningCalls::Nothing | RunningCalls::Shared(_) | RunningCalls::Exclusive => {
+                RunningCalls::Nothing
+            }
         };
     }
 
     /// Returns the answers that come next in call order.
-    pub(crate) fn take_recordable(&mut self) -> Recordable {
-        let mut recordable = Recordable::default();
+    pub(crate) fn take_recordable(&mut self) -> DueAnswers {
+        let mut recordable = DueAnswers::default();
         while let Some(slot) = self.slots.get_mut(self.recorded) {
             let SlotState::Answered(..) = &slot.state else {
                 break;
@@ -191,12 +196,12 @@ impl Calls {
     }
 
     pub(crate) fn is_running(&self) -> bool {
-        self.running != Running::Nothing
+        self.running != RunningCalls::Nothing
     }
 
     /// Returns the names of the tools that run, as many as are shown.
     pub(crate) fn running_tools(&self) -> Vec<String> {
-        let running = |slot: &&Slot| matches!(slot.state, SlotState::Running { .. });
+        let running = |slot: &&CallSlot| matches!(slot.state, SlotState::Running { .. });
         let names = self.slots[self.recorded..].iter().filter(running);
         let names = names.filter_map(|slot| tool_name(&slot.call));
         names
@@ -210,13 +215,13 @@ impl Calls {
     }
 
     /// Stops what runs and forgets what waits. Questions to people are withdrawn.
-    pub(crate) fn stop(&mut self, why: AbortReason) -> Vec<(CallId, Word)> {
+    pub(crate) fn stop(&mut self, why: AbortReason) -> Vec<(CallId, InquiryAnswer)> {
         // A second stop changes nothing: the first one is why the calls end.
         self.aborted.get_or_init(|| why);
         self.cancel.cancel();
         self.waiting.clear();
         let asks = self.asks.drain();
-        asks.map(|(call_id, ask)| (call_id, Word::withdrawal(&ask.question)))
+        asks.map(|(call_id, ask)| (call_id, InquiryAnswer::withdrawal(&ask.question)))
             .collect()
     }
 
@@ -234,7 +239,7 @@ impl Calls {
             };
             slot.state = SlotState::Answered(text.into(), None);
         }
-        self.running = Running::Nothing;
+        self.running = RunningCalls::Nothing;
     }
 
     pub(crate) fn asked(&mut self, call_id: CallId, ask: OpenAsk) {
@@ -252,18 +257,22 @@ impl Calls {
     }
 
     /// Returns what is asked, each with what is said when nobody is there.
-    pub(crate) fn refusals(&self) -> Vec<(CallId, Word)> {
+    pub(crate) fn refusals(&self) -> Vec<(CallId, InquiryAnswer)> {
         let asks = self.asks.iter();
-        asks.map(|(call_id, ask)| (call_id.clone(), Word::refusal(&ask.question)))
+        asks.map(|(call_id, ask)| (call_id.clone(), InquiryAnswer::refusal(&ask.question)))
             .collect()
     }
 
     /// Tells whether a call waits for this word.
-    pub(crate) fn check_word(&self, call_id: &CallId, word: &Word) -> Result<(), NotTaken> {
+    pub(crate) fn check_word(
+        &self,
+        call_id: &CallId,
+        word: &InquiryAnswer,
+    ) -> Result<(), AnswerRefusal> {
         let id = call_id.as_str();
         match self.question(call_id) {
             Some(question) => word.check(question, id),
-            None => Err(NotTaken::Unknown { id: id.to_owned() }),
+            None => Err(AnswerRefusal::Unknown { id: id.to_owned() }),
         }
     }
 
@@ -314,12 +323,12 @@ pub(crate) enum CallSignal {
         output: ToolOutput,
     },
     /// What the hooks say to the end of the task.
-    MayStop(Result<(), troupe_tools::hooks::Refusal>),
+    MayStop(Result<(), troupe_tools::hooks::HookRefusal>),
 }
 
 /// Whose call it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Caller {
+pub(crate) enum CallOrigin {
     /// The model's, in this task.
     Model { epoch: u64 },
     /// The user's own.
@@ -330,14 +339,14 @@ pub(crate) enum Caller {
 #[derive(Debug)]
 pub(crate) struct SessionChannel {
     pub mailbox: crate::mailbox::Mailbox,
-    pub caller: Caller,
+    pub caller: CallOrigin,
     pub call_id: CallId,
 }
 
 impl SessionChannel {
     /// Sends a signal. A session that is gone has ended the call too: nobody is left to hear.
     pub(crate) async fn send(&self, signal: CallSignal) {
-        let input = crate::session::Input::Call {
+        let input = crate::session::SessionInput::Call {
             caller: self.caller,
             call_id: self.call_id.clone(),
             signal: Box::new(signal),
@@ -348,7 +357,7 @@ impl SessionChannel {
     }
 
     /// Asks and waits. Nothing is said to what is withdrawn.
-    async fn inquire(&self, question: PendingQuestion) -> Option<Word> {
+    async fn inquire(&self, question: PendingQuestion) -> Option<InquiryAnswer> {
         let (reply, answer) = oneshot::channel();
         self.send(CallSignal::Ask(OpenAsk { question, reply }))
             .await;
@@ -357,18 +366,18 @@ impl SessionChannel {
 }
 
 #[async_trait::async_trait]
-impl troupe_tools::Channel for SessionChannel {
+impl troupe_tools::CallChannel for SessionChannel {
     async fn report(&self, event: troupe_tools::ToolEvent) {
         self.send(CallSignal::Event(event)).await;
     }
 
-    async fn ask(&self, ask: troupe_tools::Ask) -> ReviewDecision {
+    async fn ask(&self, ask: troupe_tools::ApprovalQuestion) -> ReviewDecision {
         decided(self.inquire(ask.into()).await)
     }
 
     async fn ask_unless_settled(
         &self,
-        ask: troupe_tools::Ask,
+        ask: troupe_tools::ApprovalQuestion,
         settled: oneshot::Receiver<ReviewDecision>,
     ) -> ReviewDecision {
         let (reply, mut answer) = oneshot::channel();
@@ -388,12 +397,12 @@ impl troupe_tools::Channel for SessionChannel {
 
     async fn question(&self, request: UserInputRequest) -> Option<UserInputResponse> {
         match self.inquire(PendingQuestion::UserInput(request)).await {
-            Some(Word::Input(response)) => response,
+            Some(InquiryAnswer::Input(response)) => response,
             Some(
-                Word::Decision(_)
-                | Word::ExecDecision(_)
-                | Word::PatchDecision(_)
-                | Word::Elicitation { .. },
+                InquiryAnswer::Decision(_)
+                | InquiryAnswer::ExecDecision(_)
+                | InquiryAnswer::PatchDecision(_)
+                | InquiryAnswer::Elicitation { .. },
             )
             | None => None,
         }
@@ -401,9 +410,12 @@ impl troupe_tools::Channel for SessionChannel {
 
     async fn elicit(&self, request: ElicitationRequest) -> ElicitationResponse {
         match self.inquire(PendingQuestion::Elicitation(request)).await {
-            Some(Word::Elicitation { response, .. }) => response,
+            Some(InquiryAnswer::Elicitation { response, .. }) => response,
             Some(
-                Word::Decision(_) | Word::ExecDecision(_) | Word::PatchDecision(_) | Word::Input(_),
+                InquiryAnswer::Decision(_)
+                | InquiryAnswer::ExecDecision(_)
+                | InquiryAnswer::PatchDecision(_)
+                | InquiryAnswer::Input(_),
             )
             | None => ElicitationResponse::without_content(ElicitationDecision::Cancel),
         }
@@ -411,24 +423,28 @@ impl troupe_tools::Channel for SessionChannel {
 }
 
 /// A withdrawn question is a refusal.
-fn decided(word: Option<Word>) -> ReviewDecision {
+fn decided(word: Option<InquiryAnswer>) -> ReviewDecision {
     match word {
         Some(
-            Word::Decision(decision) | Word::ExecDecision(decision) | Word::PatchDecision(decision),
+            InquiryAnswer::Decision(decision)
+            | InquiryAnswer::ExecDecision(decision)
+            | InquiryAnswer::PatchDecision(decision),
         ) => decision,
-        Some(Word::Input(_) | Word::Elicitation { .. }) | None => ReviewDecision::Denied,
+        Some(InquiryAnswer::Input(_) | InquiryAnswer::Elicitation { .. }) | None => {
+            ReviewDecision::Denied
+        }
     }
 }
 
 /// Starts one call and returns the handle that ends it.
 pub(crate) fn start(
     registry: Arc<Registry>,
-    startable: Startable,
+    startable: StartableCall,
     context: Arc<troupe_tools::CallContext>,
-    ending: Ending,
+    ending: CallCancellation,
     channel: SessionChannel,
 ) -> AbortOnDropHandle<()> {
-    let Startable {
+    let StartableCall {
         index,
         name,
         call_id,
@@ -438,11 +454,11 @@ pub(crate) fn start(
     let span = tracing::info_span!("call", tool = name, id = %call_id);
     let work = async move {
         tracing::info!("the call begins");
-        let call = troupe_tools::Call {
+        let call = troupe_tools::ToolInvocation {
             id: call_id,
             input,
             context,
-            channel: Arc::clone(&channel) as Arc<dyn troupe_tools::Channel>,
+            channel: Arc::clone(&channel) as Arc<dyn troupe_tools::CallChannel>,
             cancel: ending.cancel,
             aborted: ending.aborted,
         };

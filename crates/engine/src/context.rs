@@ -1,6 +1,6 @@
 //! Context fragments: what the model is told about where it works, before the user speaks.
 
-mod standing;
+mod setting_notes;
 
 use std::fmt::Write as _;
 use std::fs::File;
@@ -12,14 +12,14 @@ use troupe_protocol::history::{ContentItem, Role};
 use troupe_protocol::item::CommandExecutionItem;
 use troupe_protocol::policy::{Personality, SandboxPolicy};
 use troupe_protocol::session::TurnContext;
-use troupe_protocol::{Fragment, ResponseItem};
-use troupe_tools::hooks::Refusal;
+use troupe_protocol::{ContextFragment, ResponseItem};
+use troupe_tools::hooks::HookRefusal;
 
-use crate::deps::{Clock, Instructions, ProjectDocSettings};
-use crate::host::{Stopper, Who};
+use crate::deps::{InstructionSettings, ProjectDocSettings, SessionClock};
+use crate::host::{StopAuthor, StopRequester};
 use crate::limits::UNDONE_FILES_SHOWN_MAX;
 
-pub(crate) use standing::Standing;
+pub(crate) use setting_notes::SettingNote;
 
 const BASE_INSTRUCTIONS: &str = include_str!("prompts/base.md");
 const PERSONALITY_PLACEHOLDER: &str = "{{personality}}";
@@ -29,15 +29,15 @@ const PERSONALITY_PRAGMATIC: &str = include_str!("prompts/personality_pragmatic.
 /// Looked for in each directory, in this order; the first one that exists counts.
 const PROJECT_DOC_NAMES: [&str; 2] = ["AGENTS.override.md", "AGENTS.md"];
 
-const USER_SHELL_OPEN: &str = Fragment::UserShell.opening();
-const ENVIRONMENT_OPEN: &str = Fragment::Environment.opening();
-const PROJECT_DOC_OPEN: &str = Fragment::ProjectDoc.opening();
-const PLAN_OPEN: &str = Fragment::Plan.opening();
-const PROPOSAL_OPEN: &str = Fragment::Proposal.opening();
-const ABORTED_OPEN: &str = Fragment::Aborted.opening();
-const AGENTS_OPEN: &str = Fragment::Agents.opening();
-const HOOK_OPEN: &str = Fragment::Hook.opening();
-const UNDONE_OPEN: &str = Fragment::Undone.opening();
+const USER_SHELL_OPEN: &str = ContextFragment::UserShell.opening();
+const ENVIRONMENT_OPEN: &str = ContextFragment::Environment.opening();
+const PROJECT_DOC_OPEN: &str = ContextFragment::ProjectDoc.opening();
+const PLAN_OPEN: &str = ContextFragment::Plan.opening();
+const PROPOSAL_OPEN: &str = ContextFragment::Proposal.opening();
+const ABORTED_OPEN: &str = ContextFragment::Aborted.opening();
+const AGENTS_OPEN: &str = ContextFragment::Agents.opening();
+const HOOK_OPEN: &str = ContextFragment::Hook.opening();
+const UNDONE_OPEN: &str = ContextFragment::Undone.opening();
 
 pub(crate) fn is_environment(text: &str) -> bool {
     text.starts_with(ENVIRONMENT_OPEN)
@@ -70,16 +70,16 @@ pub(crate) fn proposal(plan: &str) -> String {
 }
 
 /// Tells the model why it is not done yet.
-pub(crate) fn objection(refusal: &Refusal) -> String {
-    let Refusal { hook, reason } = refusal;
+pub(crate) fn objection(refusal: &HookRefusal) -> String {
+    let HookRefusal { hook, reason } = refusal;
     format!("{HOOK_OPEN}\nThe user's hook {hook} does not let the task end yet: {reason}\n</hook>")
 }
 
 /// Tells the model why its last turn ends in the middle, and who wanted that.
-pub(crate) fn interrupted(by: &Stopper) -> String {
+pub(crate) fn interrupted(by: &StopRequester) -> String {
     let (who, next) = match &by.who {
-        Who::User => ("The user".to_owned(), "the user says"),
-        Who::Agent(path) => (format!("The agent {path}"), "you are told"),
+        StopAuthor::User => ("The user".to_owned(), "the user says"),
+        StopAuthor::Agent(path) => (format!("The agent {path}"), "you are told"),
     };
     let why = match by.note.as_deref().map(str::trim) {
         None | Some("") => String::new(),
@@ -163,8 +163,8 @@ pub(crate) fn instructions(
 /// whenever it changes.
 pub(crate) fn environment(
     context: &TurnContext,
-    instructions: &Instructions,
-    clock: &Clock,
+    instructions: &InstructionSettings,
+    clock: &SessionClock,
 ) -> String {
     let mut text = format!("{ENVIRONMENT_OPEN}\n");
     let mut line = |tag: &str, value: &str| {
@@ -278,7 +278,7 @@ pub(crate) struct ProjectDoc {
 }
 
 /// Reads the instruction files from the project's root down to `cwd`.
-pub(crate) fn project_doc(cwd: &Path, instructions: &Instructions) -> ProjectDoc {
+pub(crate) fn project_doc(cwd: &Path, instructions: &InstructionSettings) -> ProjectDoc {
     let mut doc = ProjectDoc::default();
     let mut text = instructions.user.as_deref().unwrap_or_default().to_owned();
     let mut left = instructions.project.bytes_max;
@@ -321,7 +321,7 @@ pub(crate) fn project_doc(cwd: &Path, instructions: &Instructions) -> ProjectDoc
 }
 
 /// Returns the files that the instructions of user and project come from.
-pub(crate) fn instruction_sources(cwd: &Path, instructions: &Instructions) -> Vec<PathBuf> {
+pub(crate) fn instruction_sources(cwd: &Path, instructions: &InstructionSettings) -> Vec<PathBuf> {
     let files = ProjectFiles::find(cwd, &instructions.project);
     let project = files.paths.iter().filter(|path| files.real(path).is_ok());
     let user = instructions.user_file.iter();

@@ -12,28 +12,28 @@
 mod compaction;
 mod cycle;
 mod ending;
-mod equipping;
 mod forking;
-mod hosted;
+mod host_calls;
 mod injecting;
 mod leaving;
 mod models;
 mod opening;
-mod ordered;
 mod preparing;
-mod remedy;
+mod refused_requests;
 mod requests;
 mod running;
-mod skilled;
 mod steering;
 mod stopping;
+mod task_skills;
+mod tool_sources;
+mod tree_orders;
 mod undoing;
 mod user_shell;
 
 use std::sync::Arc;
 
 use serde_json::Value;
-use troupe_model::{Model, ToolSet};
+use troupe_model::{LanguageModel, ToolSet};
 use troupe_protocol::input::{UserInput, is_blank};
 use troupe_protocol::op::{ConfigureSession, ForkPoint, Op};
 use troupe_protocol::policy::Personality;
@@ -42,26 +42,26 @@ use troupe_protocol::session::{TurnContext, TurnOverrides};
 use troupe_protocol::tree::MessageId;
 use troupe_protocol::usage::{RateLimitSnapshot, TokenUsage, TokenUsageInfo};
 use troupe_protocol::{ResponseId, ResponseItem, SessionId};
-use troupe_store::Store;
+use troupe_store::SessionStore;
 use troupe_tools::Registry;
 
-use crate::context::{self, Standing};
-use crate::deps::{Clock, Ids, Instructions, TaskTerms, WindowSettings};
+use crate::context::{self, SettingNote};
+use crate::deps::{IdSource, InstructionSettings, SessionClock, TaskTerms, WindowSettings};
 use crate::emit::Emitter;
-use crate::history::History;
-use crate::host::{Host, Order};
+use crate::history::PromptHistory;
+use crate::host::{SessionHost, SessionOrder};
 use crate::limits::AUTO_COMPACT_PERCENT;
 use crate::mailbox::Mailbox;
 use crate::sharing;
 use crate::task::Task;
-use crate::user_input::{Author, DecodedPictures, PictureSource};
-use models::Models;
+use crate::user_input::{DecodedPictures, MessageAuthor, PictureSource};
+use models::ModelKnowledge;
 
-pub(crate) use equipping::SourceNews;
 pub(crate) use models::check_model;
-pub(crate) use preparing::From;
+pub(crate) use preparing::ResumePoint;
+pub(crate) use tool_sources::ToolSourceUpdate;
 pub use undoing::preview_undo;
-pub(crate) use user_shell::untold;
+pub(crate) use user_shell::output_for_model;
 
 #[derive(Debug)]
 pub(crate) struct Conversation {
@@ -75,50 +75,50 @@ pub(crate) struct Conversation {
     /// Nobody is left to answer: what would be asked is refused.
     unattended: bool,
     meta: SessionMeta,
-    store: Arc<dyn Store>,
-    model: Arc<dyn Model>,
+    store: Arc<dyn SessionStore>,
+    model: Arc<dyn LanguageModel>,
     toolset: Arc<ToolSet>,
-    listings: equipping::Listings,
-    instructions: Instructions,
+    listings: tool_sources::PendingListings,
+    instructions: InstructionSettings,
     window: WindowSettings,
     /// The settings of the tasks to come.
     context: TurnContext,
     /// The model is told the developer's instructions again, because others came in between.
     reinstructs: bool,
-    history: History,
-    usage: Usage,
+    history: PromptHistory,
+    usage: SessionUsage,
     thread_name: Option<String>,
     thread_note: Option<String>,
     /// There are lines of an agent tree in the log.
     has_agents: bool,
-    skills: skilled::Noted,
+    skills: task_skills::TaskSkills,
     /// The pictures of the message that is about to be read.
     pub pictures: Arc<DecodedPictures>,
     /// What the model is to be told, and is not yet.
     untold: Vec<ResponseItem>,
     shells: user_shell::UserShells,
-    host: Option<Arc<dyn Host>>,
+    host: Option<Arc<dyn SessionHost>>,
     prompt_cache_key: String,
     /// Counts the tasks of this process.
     epoch: u64,
-    models: Models,
+    models: ModelKnowledge,
     mailbox: Mailbox,
-    clock: Clock,
-    ids: Ids,
+    clock: SessionClock,
+    ids: IdSource,
 }
 
 /// What was used so far.
 #[derive(Debug, Default)]
-struct Usage {
+struct SessionUsage {
     total: TokenUsage,
     last: TokenUsage,
     rate_limits: Option<RateLimitSnapshot>,
     /// The provider's count of the history's first items, if it gave one.
-    counted: Option<Counted>,
+    counted: Option<PrefixCount>,
 }
 
 #[derive(Debug, Clone, Copy)]
-struct Counted {
+struct PrefixCount {
     tokens: u64,
     items: usize,
 }
@@ -133,22 +133,22 @@ pub(crate) struct NewTask {
     pub from: Option<ResponseId>,
     /// The client's own name for the message.
     pub client_id: Option<String>,
-    pub asker: Asker,
+    pub asker: TaskRequester,
 }
 
 /// Who wants a task.
 #[derive(Debug, Clone)]
-pub(crate) enum Asker {
+pub(crate) enum TaskRequester {
     Client,
     /// The tree: the task begins with this message of the inbox.
     Inbox(MessageId),
 }
 
 impl NewTask {
-    fn author(&self) -> Author {
+    fn author(&self) -> MessageAuthor {
         match self.asker {
-            Asker::Client => Author::User,
-            Asker::Inbox(_) => Author::Agent,
+            TaskRequester::Client => MessageAuthor::User,
+            TaskRequester::Inbox(_) => MessageAuthor::Agent,
         }
     }
 
@@ -171,7 +171,7 @@ impl Conversation {
             overrides: TurnOverrides {
                 collaboration_mode: Some(context.mode_choice()),
                 plan_writes: Some(context.plan_writes),
-                effort: Some(models::sent_effort(&context).into()),
+                effort: Some(models::effective_effort(&context).into()),
                 cwd: Some(context.cwd),
                 approval_policy: Some(context.approval_policy),
                 sandbox_policy: Some(context.sandbox_policy),
@@ -207,16 +207,16 @@ impl Conversation {
     }
 
     /// Returns the pictures that have to be decoded before an order of the tree can be carried out.
-    pub(crate) fn undecoded_mail(&self, order: &Order) -> Vec<PictureSource> {
+    pub(crate) fn undecoded_mail(&self, order: &SessionOrder) -> Vec<PictureSource> {
         let (first, more, cwd) = match order {
-            Order::Start { mail, ahead, .. } => (Some(mail), ahead, &self.context.cwd),
-            Order::Mail(mail) => (None, mail, &self.turn_context().cwd),
-            Order::Abort { .. }
-            | Order::Write(_)
-            | Order::Record { .. }
-            | Order::Tell(_)
-            | Order::Answer { .. }
-            | Order::Operate { .. } => return Vec::new(),
+            SessionOrder::Start { mail, ahead, .. } => (Some(mail), ahead, &self.context.cwd),
+            SessionOrder::Mail(mail) => (None, mail, &self.turn_context().cwd),
+            SessionOrder::Abort { .. }
+            | SessionOrder::Write(_)
+            | SessionOrder::Record { .. }
+            | SessionOrder::Tell(_)
+            | SessionOrder::Answer { .. }
+            | SessionOrder::Operate { .. } => return Vec::new(),
         };
         let more = more.iter().map(|(_, message)| message);
         let messages = first.into_iter().chain(more);
@@ -228,7 +228,7 @@ impl Conversation {
         self.meta.id
     }
 
-    pub(crate) fn store(&self) -> Arc<dyn Store> {
+    pub(crate) fn store(&self) -> Arc<dyn SessionStore> {
         Arc::clone(&self.store)
     }
 
@@ -295,7 +295,7 @@ impl Conversation {
     /// Returns the instructions as they were when the session began: a provider finds them
     /// again, and what changed since then is told in the history. Only a manner that is not
     /// wanted any more is taken out of them.
-    fn instructions(&self) -> Arc<troupe_model::Instructions> {
+    fn instructions(&self) -> Arc<troupe_model::EncodedInstructions> {
         let personality = self.filled_personality();
         let role = self.instructions.role.as_deref();
         sharing::instructions(context::instructions(
@@ -362,8 +362,8 @@ impl Conversation {
             Personality::None
         };
         let wanted = context.personality.unwrap_or(Personality::None);
-        items.extend(Standing::manner(wanted, filled).missing(told));
-        items.extend(Standing::mode(context).missing(told));
+        items.extend(SettingNote::manner(wanted, filled).missing(told));
+        items.extend(SettingNote::mode(context).missing(told));
         items.extend(self.missing_skills(told, warnings));
         items
     }

@@ -4,34 +4,34 @@ use std::fmt;
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use troupe_model::Model;
+use troupe_model::LanguageModel;
 use troupe_protocol::error::ErrorInfo;
 use troupe_protocol::op::ConfigureSession;
 use troupe_protocol::session::{GitInfo, SessionSource, TurnContext};
 use troupe_protocol::spawn::AnsweredCall;
 use troupe_protocol::tool::DynamicTool;
 use troupe_protocol::{EventMsg, SessionId};
-use troupe_store::Store;
+use troupe_store::SessionStore;
 use troupe_tools::Registry;
 
-use crate::host::{ForkRights, Host};
-use crate::skills::Skills;
+use crate::host::{ForkRights, SessionHost};
+use crate::skills::SkillLibrary;
 
 /// The world outside a session.
 #[derive(Debug, Clone)]
-pub struct Deps {
-    pub configurator: Arc<dyn Configurator>,
-    pub clock: Clock,
-    pub ids: Ids,
+pub struct SessionDeps {
+    pub configurator: Arc<dyn SessionConfigurator>,
+    pub clock: SessionClock,
+    pub ids: IdSource,
     pub terms: TaskTerms,
 }
 
-impl Deps {
-    pub fn new(configurator: Arc<dyn Configurator>) -> Self {
+impl SessionDeps {
+    pub fn new(configurator: Arc<dyn SessionConfigurator>) -> Self {
         Self {
             configurator,
-            clock: Clock::system(),
-            ids: Ids::random(),
+            clock: SessionClock::system(),
+            ids: IdSource::random(),
             terms: TaskTerms::default(),
         }
     }
@@ -58,8 +58,8 @@ pub enum AnswerCheck {
 
 /// Turns a client's wishes and the user's configuration into what a session runs on.
 #[async_trait]
-pub trait Configurator: Send + Sync + fmt::Debug {
-    async fn configure(&self, request: &ConfigureSession) -> Result<Setup, ConfigureError>;
+pub trait SessionConfigurator: Send + Sync + fmt::Debug {
+    async fn configure(&self, request: &ConfigureSession) -> Result<SessionSetup, ConfigureError>;
 }
 
 /// Why a session cannot be opened, with what to do.
@@ -83,20 +83,20 @@ impl ConfigureError {
 
 /// What a session runs on.
 #[derive(Debug)]
-pub struct Setup {
-    pub store: Arc<dyn Store>,
+pub struct SessionSetup {
+    pub store: Arc<dyn SessionStore>,
     pub provider_id: String,
-    pub model: Arc<dyn Model>,
+    pub model: Arc<dyn LanguageModel>,
     pub tools: Registry,
     /// The settings a new session begins with.
     pub context: TurnContext,
-    pub instructions: Instructions,
+    pub instructions: InstructionSettings,
     pub window: WindowSettings,
-    pub origin: Origin,
+    pub origin: SessionOrigin,
     /// Told to the client after `session_configured`.
-    pub notices: Vec<Notice>,
+    pub notices: Vec<SetupNotice>,
     /// The tree that the session is a member of.
-    pub host: Option<Arc<dyn Host>>,
+    pub host: Option<Arc<dyn SessionHost>>,
     /// The id of a new session; else one is made.
     pub session_id: Option<SessionId>,
     /// Under which the provider finds the beginning of a request again; else the session's
@@ -115,7 +115,7 @@ pub struct Setup {
 
 /// What a person should know of the configuration that a session is opened with.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Notice {
+pub enum SetupNotice {
     Warning(String),
     /// Something that still works and will not for ever.
     Deprecated {
@@ -125,17 +125,19 @@ pub enum Notice {
     },
 }
 
-impl From<Notice> for EventMsg {
-    fn from(notice: Notice) -> Self {
+impl From<SetupNotice> for EventMsg {
+    fn from(notice: SetupNotice) -> Self {
         match notice {
-            Notice::Warning(message) => Self::Warning { message },
-            Notice::Deprecated { summary, details } => Self::DeprecationNotice { summary, details },
+            SetupNotice::Warning(message) => Self::Warning { message },
+            SetupNotice::Deprecated { summary, details } => {
+                Self::DeprecationNotice { summary, details }
+            }
         }
     }
 }
 
 #[derive(Debug, Clone)]
-pub struct Instructions {
+pub struct InstructionSettings {
     /// Replaces the built-in instructions.
     pub base: Option<Arc<str>>,
     /// Instructions of the user for all projects.
@@ -146,14 +148,14 @@ pub struct Instructions {
     pub role: Option<Arc<str>>,
     pub project: ProjectDocSettings,
     /// Shared by all sessions of the process.
-    pub skills: Arc<Skills>,
+    pub skills: Arc<SkillLibrary>,
     /// The name of the user's shell, for the environment context.
     pub shell: String,
     /// Where the user's clock stands, for the environment context.
     pub time_zone: jiff::tz::TimeZone,
 }
 
-impl Default for Instructions {
+impl Default for InstructionSettings {
     fn default() -> Self {
         Self {
             base: None,
@@ -197,7 +199,7 @@ pub struct WindowSettings {
 
 /// Who opens the session.
 #[derive(Debug, Clone)]
-pub struct Origin {
+pub struct SessionOrigin {
     pub originator: String,
     pub cli_version: String,
     pub source: SessionSource,
@@ -206,9 +208,9 @@ pub struct Origin {
 
 /// Tells the time. A scenario brings its own, so that it prints the same bytes each run.
 #[derive(Clone)]
-pub struct Clock(Arc<dyn Fn() -> jiff::Timestamp + Send + Sync>);
+pub struct SessionClock(Arc<dyn Fn() -> jiff::Timestamp + Send + Sync>);
 
-impl Clock {
+impl SessionClock {
     pub fn new(now: impl Fn() -> jiff::Timestamp + Send + Sync + 'static) -> Self {
         Self(Arc::new(now))
     }
@@ -226,7 +228,7 @@ impl Clock {
     }
 }
 
-impl fmt::Debug for Clock {
+impl fmt::Debug for SessionClock {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Clock")
     }
@@ -234,9 +236,9 @@ impl fmt::Debug for Clock {
 
 /// Makes ids.
 #[derive(Clone)]
-pub struct Ids(Arc<dyn Fn() -> uuid::Uuid + Send + Sync>);
+pub struct IdSource(Arc<dyn Fn() -> uuid::Uuid + Send + Sync>);
 
-impl Ids {
+impl IdSource {
     pub fn new(next: impl Fn() -> uuid::Uuid + Send + Sync + 'static) -> Self {
         Self(Arc::new(next))
     }
@@ -254,7 +256,7 @@ impl Ids {
     }
 }
 
-impl fmt::Debug for Ids {
+impl fmt::Debug for IdSource {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Ids")
     }

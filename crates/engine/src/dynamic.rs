@@ -10,7 +10,7 @@
 //! its task is stopped. Agents below the session do not have these tools: a client that brought
 //! them for one thread is not asked to work for others.
 
-mod desk;
+mod call_queue;
 mod reply;
 mod tool;
 
@@ -21,10 +21,10 @@ use troupe_protocol::op::ConfigureSession;
 use troupe_protocol::tool::{BACKEND_TOOL, DynamicTool};
 use troupe_tools::Registry;
 
-use crate::deps::{Configurator, ConfigureError, Notice, Setup};
-pub use desk::{DeskCall, DeskFollower, ToolDesk};
-pub use reply::{DeskReply, ReplyPart};
-use tool::DeskTool;
+use crate::deps::{ConfigureError, SessionConfigurator, SessionSetup, SetupNotice};
+pub use call_queue::{ClientCallQueue, ClientCallSubscriber, ClientToolCall};
+pub use reply::{ClientToolReply, ReplyPart};
+use tool::ClientTool;
 
 /// Names that tools of MCP servers have or may get.
 const SERVER_NAME_PREFIX: &str = "mcp__";
@@ -45,15 +45,15 @@ pub enum DynamicTools {
 
 /// Adds a client's tools to what another configures.
 #[derive(Debug)]
-pub struct DeskConfigurator {
-    pub inner: Arc<dyn Configurator>,
+pub struct ClientToolConfigurator {
+    pub inner: Arc<dyn SessionConfigurator>,
     pub tools: DynamicTools,
-    pub desk: Arc<ToolDesk>,
+    pub desk: Arc<ClientCallQueue>,
 }
 
 #[async_trait]
-impl Configurator for DeskConfigurator {
-    async fn configure(&self, request: &ConfigureSession) -> Result<Setup, ConfigureError> {
+impl SessionConfigurator for ClientToolConfigurator {
+    async fn configure(&self, request: &ConfigureSession) -> Result<SessionSetup, ConfigureError> {
         let mut setup = self.inner.configure(request).await?;
         let (tools, is_kept) = match &self.tools {
             DynamicTools::Brought(tools) => (tools, false),
@@ -62,12 +62,12 @@ impl Configurator for DeskConfigurator {
         for tool in tools {
             match refusal(&setup.tools, &tool.offered_name()) {
                 None => {
-                    let tool = DeskTool::new(tool, Arc::clone(&self.desk));
+                    let tool = ClientTool::new(tool, Arc::clone(&self.desk));
                     setup.tools.add(Arc::new(tool));
                 }
                 Some(why) if is_kept => {
                     let warning = format!("{why}; the tool is left out");
-                    setup.notices.push(Notice::Warning(warning));
+                    setup.notices.push(SetupNotice::Warning(warning));
                 }
                 Some(why) => return Err(ConfigureError::refused(why)),
             }

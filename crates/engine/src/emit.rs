@@ -7,15 +7,15 @@ use troupe_protocol::event::{ErrorEvent, EventMsg};
 use troupe_protocol::item::TurnItem;
 use troupe_protocol::rollout::{EventRecord, RolloutRecord};
 use troupe_protocol::{Event, ResponseItem, SubmissionId};
-use troupe_store::{Error, Log, Position};
+use troupe_store::{LogPosition, SessionLog, StoreError};
 
-use crate::events::{Followed, Publisher, expand};
+use crate::events::{EventPublisher, LogSegment, expand};
 use crate::limits::{OUTBOX_KEPT, SEQ_BLOCK, SEQ_SPARE};
 
 #[derive(Debug)]
 pub(crate) struct Emitter {
-    publisher: Publisher,
-    log: Option<Box<dyn Log>>,
+    publisher: EventPublisher,
+    log: Option<Box<dyn SessionLog>>,
     next_seq: u64,
     reserved_until: u64,
     /// Published together at the end of each step of the actor.
@@ -27,8 +27,8 @@ pub(crate) struct Emitter {
 
 /// Where an emitter wrote before it was attached to another log.
 #[derive(Debug)]
-pub(crate) struct Before {
-    pub log: Option<Box<dyn Log>>,
+pub(crate) struct EmitterCheckpoint {
+    pub log: Option<Box<dyn SessionLog>>,
     next_seq: u64,
     reserved_until: u64,
     /// How much was in the outbox.
@@ -38,14 +38,14 @@ pub(crate) struct Before {
 
 /// One line of a write.
 #[derive(Debug)]
-pub(crate) enum Line {
+pub(crate) enum EmittedLine {
     /// Kept, and told to nobody.
     Record(RolloutRecord),
     /// Kept, and told.
     Event(SubmissionId, EventMsg),
 }
 
-impl Line {
+impl EmittedLine {
     pub(crate) fn event(id: &SubmissionId, msg: EventMsg) -> Self {
         Self::Event(id.clone(), msg)
     }
@@ -56,7 +56,7 @@ impl Line {
 }
 
 impl Emitter {
-    pub(crate) fn new(publisher: Publisher) -> Self {
+    pub(crate) fn new(publisher: EventPublisher) -> Self {
         Self {
             publisher,
             log: None,
@@ -68,7 +68,7 @@ impl Emitter {
     }
 
     /// Makes an emitter that goes on where one that panicked left off.
-    pub(crate) fn after_panic(publisher: Publisher) -> Self {
+    pub(crate) fn after_panic(publisher: EventPublisher) -> Self {
         let next_seq = publisher.last_seq() + 1;
         Self {
             next_seq,
@@ -76,13 +76,17 @@ impl Emitter {
         }
     }
 
-    pub(crate) fn follow_rollout(&self, followed: Followed) {
+    pub(crate) fn follow_rollout(&self, followed: LogSegment) {
         self.publisher.follow_rollout(followed);
     }
 
     /// Writes to `log` from now on. Returns what [`Emitter::restore`] needs.
-    pub(crate) fn attach(&mut self, log: Box<dyn Log>, reserved_until: u64) -> Before {
-        let before = Before {
+    pub(crate) fn attach(
+        &mut self,
+        log: Box<dyn SessionLog>,
+        reserved_until: u64,
+    ) -> EmitterCheckpoint {
+        let before = EmitterCheckpoint {
             log: self.log.replace(log),
             next_seq: self.next_seq,
             reserved_until: self.reserved_until,
@@ -95,7 +99,7 @@ impl Emitter {
     }
 
     /// Undoes an attachment. What was said since then is taken back: nobody has heard it.
-    pub(crate) fn restore(&mut self, before: Before) {
+    pub(crate) fn restore(&mut self, before: EmitterCheckpoint) {
         self.log = before.log;
         self.next_seq = before.next_seq;
         self.reserved_until = before.reserved_until;
@@ -103,17 +107,19 @@ impl Emitter {
         self.owed = before.owed;
     }
 
-    pub(crate) fn detach(&mut self) -> Option<Box<dyn Log>> {
+    pub(crate) fn detach(&mut self) -> Option<Box<dyn SessionLog>> {
         self.log.take()
     }
 
-    pub(crate) fn log(&self) -> Option<&dyn Log> {
+    pub(crate) fn log(&self) -> Option<&dyn SessionLog> {
         self.log.as_deref()
     }
 
     /// Returns the place in the log where the next line goes.
-    pub(crate) fn position(&self) -> Position {
-        self.log.as_ref().map_or(Position(0), |log| log.position())
+    pub(crate) fn position(&self) -> LogPosition {
+        self.log
+            .as_ref()
+            .map_or(LogPosition(0), |log| log.position())
     }
 
     /// Returns the number of the last event that was said.
@@ -126,7 +132,7 @@ impl Emitter {
     }
 
     /// Appends records that no client hears of.
-    pub(crate) fn record(&mut self, records: &[RolloutRecord]) -> Result<(), Error> {
+    pub(crate) fn record(&mut self, records: &[RolloutRecord]) -> Result<(), StoreError> {
         let Some(log) = &mut self.log else {
             return Ok(());
         };
@@ -145,7 +151,11 @@ impl Emitter {
     }
 
     /// Records events and tells clients of them.
-    pub(crate) fn emit(&mut self, id: &SubmissionId, msgs: Vec<EventMsg>) -> Result<(), Error> {
+    pub(crate) fn emit(
+        &mut self,
+        id: &SubmissionId,
+        msgs: Vec<EventMsg>,
+    ) -> Result<(), StoreError> {
         self.write(id, Vec::new(), msgs)
     }
 
@@ -155,9 +165,9 @@ impl Emitter {
         id: &SubmissionId,
         records: Vec<RolloutRecord>,
         msgs: Vec<EventMsg>,
-    ) -> Result<(), Error> {
-        let records = records.into_iter().map(Line::Record);
-        let events = msgs.into_iter().map(|msg| Line::event(id, msg));
+    ) -> Result<(), StoreError> {
+        let records = records.into_iter().map(EmittedLine::Record);
+        let events = msgs.into_iter().map(|msg| EmittedLine::event(id, msg));
         self.write_lines(records.chain(events))
     }
 
@@ -165,16 +175,16 @@ impl Emitter {
     /// fails they are told only what is over: no item that they saw begin stays open.
     pub(crate) fn write_lines(
         &mut self,
-        lines: impl IntoIterator<Item = Line>,
-    ) -> Result<(), Error> {
+        lines: impl IntoIterator<Item = EmittedLine>,
+    ) -> Result<(), StoreError> {
         let lines = lines.into_iter();
         let mut records = Vec::with_capacity(lines.size_hint().0 + 1);
         let mut events = Vec::new();
         let mut seq = self.next_seq;
         for line in lines {
             match line {
-                Line::Record(record) => records.push(record),
-                Line::Event(id, msg) => {
+                EmittedLine::Record(record) => records.push(record),
+                EmittedLine::Event(id, msg) => {
                     let record = EventRecord { id, seq, msg };
                     records.push(RolloutRecord::EventMsg(record.clone()));
                     let expanded = expand(record);
@@ -187,7 +197,7 @@ impl Emitter {
         records.extend(reservation.map(|until| RolloutRecord::SeqReserved { until }));
         if let Err(error) = self.record(&records) {
             for (id, end) in ends(records) {
-                self.tell_unrecorded(&id, vec![end]);
+                self.publish_unrecorded(&id, vec![end]);
             }
             return Err(error);
         }
@@ -198,7 +208,7 @@ impl Emitter {
     }
 
     /// Tells clients of a piece of something that is recorded whole later.
-    pub(crate) fn delta(&mut self, id: &SubmissionId, msg: EventMsg) -> Result<(), Error> {
+    pub(crate) fn delta(&mut self, id: &SubmissionId, msg: EventMsg) -> Result<(), StoreError> {
         if let Some(until) = self.reservation(self.next_seq + 1) {
             self.record(&[RolloutRecord::SeqReserved { until }])?;
             self.reserved_until = until;
@@ -208,7 +218,7 @@ impl Emitter {
     }
 
     /// Tells clients what could not be recorded, because recording is what failed.
-    pub(crate) fn tell_unrecorded(&mut self, id: &SubmissionId, msgs: Vec<EventMsg>) {
+    pub(crate) fn publish_unrecorded(&mut self, id: &SubmissionId, msgs: Vec<EventMsg>) {
         for msg in msgs {
             let record = EventRecord {
                 id: id.clone(),
@@ -224,16 +234,16 @@ impl Emitter {
         }
     }
 
-    pub(crate) fn error(&mut self, id: &SubmissionId, error: ErrorEvent) -> Result<(), Error> {
+    pub(crate) fn error(&mut self, id: &SubmissionId, error: ErrorEvent) -> Result<(), StoreError> {
         self.emit(id, vec![EventMsg::Error(error)])
     }
 
-    pub(crate) fn warn(&mut self, id: &SubmissionId, message: String) -> Result<(), Error> {
+    pub(crate) fn warn(&mut self, id: &SubmissionId, message: String) -> Result<(), StoreError> {
         self.emit(id, vec![EventMsg::Warning { message }])
     }
 
     /// Returns once everything recorded so far is on disk.
-    pub(crate) async fn commit(&mut self) -> Result<(), Error> {
+    pub(crate) async fn commit(&mut self) -> Result<(), StoreError> {
         match &mut self.log {
             Some(log) => log.commit().await,
             None => Ok(()),

@@ -23,25 +23,25 @@ use tokio::sync::watch;
 use troupe_protocol::rollout::EventRecord;
 use troupe_protocol::{Event, EventMsg, project};
 
-use replay::{Cursor, Piece, Replay};
-pub(crate) use replay::{Followed, Origin};
-use ring::{Next, Place, ReaderId, Ring};
+use replay::{EventReplay, ReplayBatch, ReplayCursor};
+pub(crate) use replay::{LogSegment, SegmentOrigin};
+use ring::{EventRing, NextEvent, ReaderArrival, ReaderId};
 pub use tap::EventTap;
 
 /// The writing end.
 #[derive(Debug, Clone)]
-pub(crate) struct Publisher {
-    shared: Arc<Shared>,
+pub(crate) struct EventPublisher {
+    shared: Arc<SharedRing>,
 }
 
 #[derive(Debug)]
-struct Shared {
-    ring: Mutex<Ring>,
+struct SharedRing {
+    ring: Mutex<EventRing>,
     published: watch::Sender<u64>,
 }
 
-impl Shared {
-    fn lock(&self) -> MutexGuard<'_, Ring> {
+impl SharedRing {
+    fn lock(&self) -> MutexGuard<'_, EventRing> {
         // A panic while the lock is held leaves a usable ring: each push is complete or absent.
         self.ring
             .lock()
@@ -56,18 +56,18 @@ impl Shared {
     }
 }
 
-impl Publisher {
+impl EventPublisher {
     pub(crate) fn new() -> (Self, EventStream) {
         let (published, _) = watch::channel(0);
-        let shared = Arc::new(Shared {
+        let shared = Arc::new(SharedRing {
             ring: Mutex::default(),
             published,
         });
-        let stream = EventStream::new(Arc::clone(&shared), 0, Place::Followed);
+        let stream = EventStream::new(Arc::clone(&shared), 0, ReaderArrival::Followed);
         (Self { shared }, stream)
     }
 
-    pub(crate) fn follow_rollout(&self, followed: Followed) {
+    pub(crate) fn follow_rollout(&self, followed: LogSegment) {
         self.shared.lock().follow(followed);
     }
 
@@ -96,7 +96,7 @@ impl Publisher {
 /// Where any number of readers can be had.
 #[derive(Debug)]
 pub struct EventSource {
-    shared: Arc<Shared>,
+    shared: Arc<SharedRing>,
 }
 
 impl EventSource {
@@ -127,14 +127,14 @@ impl Drop for EventSource {
 /// A reader of a session's events.
 #[derive(Debug)]
 pub struct EventStream {
-    shared: Arc<Shared>,
+    shared: Arc<SharedRing>,
     published: watch::Receiver<u64>,
     id: ReaderId,
     /// The `seq` up to which events were handed out, or are in the backlog.
     seen: u64,
-    place: Place,
-    replay: Option<Replay>,
-    cursor: Option<Cursor>,
+    place: ReaderArrival,
+    replay: Option<EventReplay>,
+    cursor: Option<ReplayCursor>,
     /// Events fetched from the rollout that wait to be handed out.
     backlog: VecDeque<Arc<Event>>,
     /// The number that the reader came with, as long as it may be of an earlier run.
@@ -143,7 +143,7 @@ pub struct EventStream {
 
 /// What a reader is told.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Told {
+pub enum EventDelivery {
     Event(Arc<Event>),
     /// The reader was too slow for the ring. What was said between these two comes from the
     /// rollout, without deltas.
@@ -154,7 +154,7 @@ pub enum Told {
 }
 
 impl EventStream {
-    fn new(shared: Arc<Shared>, seen: u64, place: Place) -> Self {
+    fn new(shared: Arc<SharedRing>, seen: u64, place: ReaderArrival) -> Self {
         let id = shared.lock().add_reader(seen);
         Self {
             published: shared.published.subscribe(),
@@ -170,17 +170,21 @@ impl EventStream {
     }
 
     /// Makes a reader that says how much it has seen.
-    fn joined(shared: Arc<Shared>, seq: u64) -> Self {
+    fn joined(shared: Arc<SharedRing>, seq: u64) -> Self {
         // A number that was never given is of another run: all of this one is new.
         let is_known = seq <= shared.lock().last();
-        let mut stream = Self::new(shared, if is_known { seq } else { 0 }, Place::Joined);
+        let mut stream = Self::new(
+            shared,
+            if is_known { seq } else { 0 },
+            ReaderArrival::Joined,
+        );
         stream.came_with = (seq > 0).then_some(seq);
         stream
     }
 
     /// Tells whether the session has no task, and had none for this long.
-    pub fn has_rested(&self, time: Duration) -> bool {
-        self.shared.lock().has_rested(time)
+    pub fn is_idle_for(&self, time: Duration) -> bool {
+        self.shared.lock().is_idle_for(time)
     }
 
     /// Gives up this reader for a source of readers.
@@ -204,22 +208,22 @@ impl EventStream {
     /// Returns the next event; `None` after the session has ended. Cancel-safe.
     pub async fn next(&mut self) -> Option<Arc<Event>> {
         loop {
-            if let Told::Event(event) = self.next_or_lag().await? {
+            if let EventDelivery::Event(event) = self.next_or_lag().await? {
                 return Some(event);
             }
         }
     }
 
     /// As [`Self::next`], and tells when the reader has fallen behind.
-    pub async fn next_or_lag(&mut self) -> Option<Told> {
+    pub async fn next_or_lag(&mut self) -> Option<EventDelivery> {
         loop {
             if let Some(event) = self.backlog.pop_front() {
-                return Some(Told::Event(event));
+                return Some(EventDelivery::Event(event));
             }
             if let Some(replay) = &mut self.replay {
                 match replay.next(&mut self.cursor).await {
-                    Piece::Events(events) => self.backlog.extend(events),
-                    Piece::End {
+                    ReplayBatch::Events(events) => self.backlog.extend(events),
+                    ReplayBatch::End {
                         snapshots,
                         upto,
                         place,
@@ -232,7 +236,7 @@ impl EventStream {
                 }
                 continue;
             }
-            self.look_back();
+            self.replay_earlier_run();
             if self.replay.is_some() {
                 continue;
             }
@@ -241,21 +245,21 @@ impl EventStream {
                 .lock()
                 .next_after(self.id, self.seen, self.place);
             match next {
-                Next::Event(event) => {
+                NextEvent::Event(event) => {
                     self.seen = event.seq;
-                    self.place = Place::Followed;
-                    return Some(Told::Event(event));
+                    self.place = ReaderArrival::Followed;
+                    return Some(EventDelivery::Event(event));
                 }
-                Next::Behind => {
-                    let upto = self.fall_back();
+                NextEvent::Behind => {
+                    let upto = self.replay_rollout();
                     // Who has just come is not late.
-                    if self.place == Place::Followed {
+                    if self.place == ReaderArrival::Followed {
                         let after = self.seen;
-                        return Some(Told::Lagged { after, upto });
+                        return Some(EventDelivery::Lagged { after, upto });
                     }
                 }
-                Next::End => return None,
-                Next::Wait => {
+                NextEvent::End => return None,
+                NextEvent::Wait => {
                     // The sender lives in `shared`, which this stream holds.
                     if self.published.changed().await.is_err() {
                         return None;
@@ -266,7 +270,7 @@ impl EventStream {
     }
 
     /// Goes over to reading what an earlier run said, once it is known whether there was one.
-    fn look_back(&mut self) {
+    fn replay_earlier_run(&mut self) {
         let Some(came_with) = self.came_with else {
             return;
         };
@@ -277,7 +281,7 @@ impl EventStream {
     }
 
     /// Goes over to reading the rollout, up to where the ring begins.
-    fn fall_back(&mut self) -> u64 {
+    fn replay_rollout(&mut self) -> u64 {
         let mut replay = self.shared.lock().replay(self.seen);
         if let Some(cursor) = self.cursor {
             replay.resume(cursor);

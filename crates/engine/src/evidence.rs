@@ -9,20 +9,20 @@ use troupe_protocol::result::{CommandEvidence, Evidence, FileEvidence};
 use troupe_protocol::tool::BACKEND_TOOL;
 use troupe_protocol::undo::{ChangedFile, FileFact, FileState};
 use troupe_protocol::usage::TokenUsage;
-use troupe_tools::digest::{self, Digested};
+use troupe_tools::digest::{self, FileDigest};
 
 use crate::limits::{EVIDENCE_COMMAND_BYTES_MAX, EVIDENCE_ENTRIES_MAX};
 
 /// Grows while the task runs.
 #[derive(Debug, Default)]
-pub(crate) struct Seen {
+pub(crate) struct EvidenceCollector {
     evidence: Evidence,
     /// Files as they were when the task first touched them.
-    files: Vec<Digested>,
+    files: Vec<FileDigest>,
     /// Files that are not in the list because it is full.
     files_over: u32,
     /// Files of a patch that is being applied; it may still fail.
-    patching: Vec<Digested>,
+    patching: Vec<FileDigest>,
     /// What was found out by comparing files with what they were before the task, patched ones
     /// among them: commands do not say what they change.
     compared: Option<Vec<FileEvidence>>,
@@ -30,7 +30,7 @@ pub(crate) struct Seen {
     background: HashMap<String, usize>,
 }
 
-impl Seen {
+impl EvidenceCollector {
     pub(crate) fn since(started_at_ms: i64) -> Self {
         let mut seen = Self::default();
         seen.evidence.started_at_ms = started_at_ms;
@@ -78,7 +78,7 @@ impl Seen {
     }
 
     /// Takes files as they are before a patch is applied to them.
-    pub(crate) fn editing(&mut self, files: Vec<Digested>) {
+    pub(crate) fn editing(&mut self, files: Vec<FileDigest>) {
         self.patching.extend(files);
     }
 
@@ -96,7 +96,7 @@ impl Seen {
             FileFact::Touching { files, .. } => self.editing(
                 files
                     .iter()
-                    .map(|file| Digested {
+                    .map(|file| FileDigest {
                         path: file.path.clone(),
                         sha256: sha256(&file.before),
                     })
@@ -135,7 +135,7 @@ impl Seen {
     }
 
     /// The first look at a file counts.
-    fn touched(&mut self, files: Vec<Digested>) {
+    fn touched(&mut self, files: Vec<FileDigest>) {
         for file in files {
             if self.files.iter().any(|known| known.path == file.path) {
                 continue;
@@ -186,8 +186,8 @@ impl Seen {
 }
 
 /// Leaves out what is as it was before: a patch that failed, or one that was taken back.
-fn compare(files: Vec<Digested>) -> Vec<FileEvidence> {
-    let look = |file: Digested| FileEvidence {
+fn compare(files: Vec<FileDigest>) -> Vec<FileEvidence> {
+    let look = |file: FileDigest| FileEvidence {
         after: digest::of_path(&file.path),
         path: file.path,
         before: file.sha256,

@@ -3,20 +3,20 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use troupe_model::{HistoryItem, Previous};
+use troupe_model::{HistoryItem, PreviousResponse};
 use troupe_protocol::history::{ResponseItem, ToolOutputBody};
 use troupe_protocol::{CallId, ResponseId};
-use troupe_store::Position;
+use troupe_store::LogPosition;
 
 use crate::context;
 
 /// The conversation as it is sent to the model. Items are shared with the requests that
 /// carry them, so a request costs a pointer per item.
 #[derive(Debug, Default, Clone)]
-pub(crate) struct History {
+pub(crate) struct PromptHistory {
     items: Vec<Arc<HistoryItem>>,
-    bookmarks: Vec<Bookmark>,
-    turns: Vec<TurnStart>,
+    bookmarks: Vec<CycleBookmark>,
+    turns: Vec<TaskStart>,
     /// Where the engine itself tells of the surroundings: looked for at every task, and few
     /// among many.
     fragments: Vec<usize>,
@@ -28,23 +28,23 @@ pub(crate) struct History {
 
 /// A finished model cycle.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Bookmark {
+pub(crate) struct CycleBookmark {
     pub response_id: ResponseId,
     /// How many items the history had then.
     pub len: usize,
     /// The place in the log just after the cycle.
-    pub position: Position,
+    pub position: LogPosition,
 }
 
 /// The beginning of a task.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct TurnStart {
+pub(crate) struct TaskStart {
     pub len: usize,
     /// The place in the log just before the task.
-    pub position: Position,
+    pub position: LogPosition,
 }
 
-impl History {
+impl PromptHistory {
     pub(crate) fn items(&self) -> &[Arc<HistoryItem>] {
         &self.items
     }
@@ -66,35 +66,35 @@ impl History {
         }
     }
 
-    pub(crate) fn begin_turn(&mut self, position: Position) {
-        self.turns.push(TurnStart {
+    pub(crate) fn begin_turn(&mut self, position: LogPosition) {
+        self.turns.push(TaskStart {
             len: self.items.len(),
             position,
         });
     }
 
-    pub(crate) fn set_bookmark(&mut self, response_id: ResponseId, position: Position) {
-        self.bookmarks.push(Bookmark {
+    pub(crate) fn set_bookmark(&mut self, response_id: ResponseId, position: LogPosition) {
+        self.bookmarks.push(CycleBookmark {
             response_id,
             len: self.items.len(),
             position,
         });
     }
 
-    pub(crate) fn bookmark(&self, response_id: &ResponseId) -> Option<&Bookmark> {
+    pub(crate) fn bookmark(&self, response_id: &ResponseId) -> Option<&CycleBookmark> {
         self.bookmarks
             .iter()
             .rev()
             .find(|bookmark| bookmark.response_id == *response_id)
     }
 
-    pub(crate) fn last_bookmark(&self) -> Option<&Bookmark> {
+    pub(crate) fn last_bookmark(&self) -> Option<&CycleBookmark> {
         self.bookmarks.last()
     }
 
     /// Returns the newest response with what a provider that keeps state holds by it: what it
     /// was sent and what it said, but not the answers to its calls.
-    pub(crate) fn previous(&self) -> Option<Previous> {
+    pub(crate) fn previous(&self) -> Option<PreviousResponse> {
         let [earlier @ .., bookmark] = &self.bookmarks[..] else {
             return None;
         };
@@ -108,7 +108,7 @@ impl History {
             .rev()
             .take_while(|item| item.item().answered_call().is_some())
             .count();
-        Some(Previous {
+        Some(PreviousResponse {
             response_id: bookmark.response_id.clone(),
             covers: bookmark.len - answers,
         })
@@ -121,7 +121,7 @@ impl History {
     }
 
     /// Returns the beginning of the task `count` tasks ago, and how many can be gone back.
-    pub(crate) fn turn_start(&self, count: usize) -> Result<&TurnStart, usize> {
+    pub(crate) fn turn_start(&self, count: usize) -> Result<&TaskStart, usize> {
         let available = self.turns.len();
         match available.checked_sub(count) {
             Some(index) if count > 0 => Ok(&self.turns[index]),

@@ -2,7 +2,7 @@
 //!
 //! A session tells its host what is about to happen to a task, and gets the lines that
 //! belong in the same append: a task and its place in the tree are never on disk one without
-//! the other. In the other direction the tree gives [`Order`]s.
+//! the other. In the other direction the tree gives [`SessionOrder`]s.
 //!
 //! A session may wait for its host. A host never waits for a session, so the two cannot
 //! wait for each other.
@@ -22,16 +22,16 @@ use troupe_protocol::session::TurnContext;
 use troupe_protocol::tree::{AgentMessage, MessageId};
 use troupe_protocol::usage::TokenUsage;
 use troupe_protocol::{CallId, Op, PendingQuestion, ResponseItem, SessionId, SubmissionId};
-use troupe_tools::Claim;
+use troupe_tools::DeliveryClaim;
 
 use crate::context;
-use crate::inquiry::{NotTaken, Word};
-use crate::mailbox::Orders;
+use crate::inquiry::{AnswerRefusal, InquiryAnswer};
+use crate::mailbox::OrderSender;
 
 #[async_trait]
-pub trait Host: Send + Sync + fmt::Debug {
+pub trait SessionHost: Send + Sync + fmt::Debug {
     /// The session is open, or open again with other settings.
-    fn opened(&self, opened: Opened);
+    fn opened(&self, opened: OpenedSession);
 
     /// Tells whether there is a tree to be told of tasks. Without one, results are not made.
     fn has_tree(&self) -> bool;
@@ -42,32 +42,32 @@ pub trait Host: Send + Sync + fmt::Debug {
         &self,
         task: &SubmissionId,
         message: Option<MessageId>,
-    ) -> Result<Lines, NotNow>;
+    ) -> Result<WriteBatch, StaleRequest>;
 
     /// Messages are about to join the running task.
-    async fn taking(&self, messages: &[MessageId]) -> Result<Lines, NotNow>;
+    async fn taking(&self, messages: &[MessageId]) -> Result<WriteBatch, StaleRequest>;
 
     /// Answers that carry claims are about to go into the history.
-    async fn claiming(&self, claims: Vec<Claim>) -> Lines;
+    async fn claiming(&self, claims: Vec<DeliveryClaim>) -> WriteBatch;
 
     /// The task is about to end. Its processes are gone.
-    async fn ending(&self, result: TaskResult) -> Lines;
+    async fn ending(&self, result: TaskResult) -> WriteBatch;
 
     /// A call asks for a person's word, and waits for it.
-    fn asking(&self, call_id: &CallId, question: &PendingQuestion);
+    fn question_asked(&self, call_id: &CallId, question: &PendingQuestion);
 
     /// The question of a call has its answer, or was withdrawn.
-    fn answered(&self, call_id: &CallId, word: &Word);
+    fn question_answered(&self, call_id: &CallId, word: &InquiryAnswer);
 
     /// The question of a call was settled by the answer to the same one elsewhere. Returns
     /// whether the tree gives the word, when the agent may go on.
-    fn settled(&self, _call_id: &CallId, _word: &Word) -> bool {
+    fn question_settled(&self, _call_id: &CallId, _word: &InquiryAnswer) -> bool {
         false
     }
 
     /// A client answers a question that is not this session's own. It is taken if another
     /// agent of the tree asks it.
-    async fn decide(&self, id: &str, word: Word) -> Result<(), NotTaken>;
+    async fn decide(&self, id: &str, word: InquiryAnswer) -> Result<(), AnswerRefusal>;
 
     /// A client asks for a review. Returns why there will be none.
     async fn review(&self, id: &SubmissionId, request: ReviewRequest) -> Result<(), String>;
@@ -83,16 +83,16 @@ pub trait Host: Send + Sync + fmt::Debug {
 
     /// Returns what the agents above leave of the rights in these settings at this moment; none
     /// if nobody is above.
-    fn rights(&self, _context: &TurnContext) -> Option<Rights> {
+    fn rights(&self, _context: &TurnContext) -> Option<MemberRights> {
         None
     }
 
     /// Where the session shows what it is doing.
-    fn vitals(&self) -> &Vitals;
+    fn activity_handle(&self) -> &ActivityHandle;
 
     /// Returns how the agents below the session stand, in words for a model that is about to
     /// forget how it made them; none if there are none.
-    async fn standing(&self) -> Option<String> {
+    async fn describe_subtree(&self) -> Option<String> {
         None
     }
 
@@ -101,13 +101,13 @@ pub trait Host: Send + Sync + fmt::Debug {
 
     /// Returns what is over when nothing runs in the tree below the session; none if nothing
     /// does.
-    fn quiet(&self) -> Option<Later> {
+    fn subtree_idle(&self) -> Option<Completion> {
         None
     }
 
     /// The session is about to end. Returns what is over when everything below it has ended;
     /// none if there is nothing. Orders are taken until then.
-    fn closing(&self) -> Option<Later> {
+    fn close_subtree(&self) -> Option<Completion> {
         None
     }
 }
@@ -121,20 +121,20 @@ pub trait ForkRights: Send + Sync + fmt::Debug {
 
 /// What a member of a tree may do now.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Rights {
+pub struct MemberRights {
     pub sandbox_policy: SandboxPolicy,
     /// Why nothing leaves that sandbox, whoever agrees.
     pub held: Option<Arc<str>>,
 }
 
 /// Something that will be over.
-pub type Later = Pin<Box<dyn Future<Output = ()> + Send>>;
+pub type Completion = Pin<Box<dyn Future<Output = ()> + Send>>;
 
 /// A session as its host gets to know it.
 #[derive(Debug)]
-pub struct Opened {
+pub struct OpenedSession {
     pub session: SessionId,
-    pub orders: Orders,
+    pub orders: OrderSender,
     /// Whose history it began with.
     pub forked_from: Option<SessionId>,
     /// Its log has lines of a tree, or its history was forked from one that has.
@@ -145,16 +145,16 @@ pub struct Opened {
 
 /// The tree does not want this any more: the message is gone, or the task was stopped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct NotNow;
+pub struct StaleRequest;
 
 /// Lines that must be written together with what the session writes next.
 #[derive(Debug, Default)]
-pub struct Lines {
+pub struct WriteBatch {
     pub records: Vec<RolloutRecord>,
-    pub receipt: Option<Receipt>,
+    pub receipt: Option<WriteAck>,
 }
 
-impl Lines {
+impl WriteBatch {
     /// Has the model told something of the agents that it made, beside what its task begins
     /// with.
     pub fn tell(&mut self, news: &str) {
@@ -177,31 +177,31 @@ impl Lines {
 /// them in the tree's order, even if the session asks for lines before it comes to what it
 /// was sent, and what piles up in front of a busy session is written in one piece.
 #[derive(Debug)]
-pub struct Parcel(Arc<Mutex<Option<Lines>>>);
+pub struct PendingWrite(Arc<Mutex<Option<WriteBatch>>>);
 
 /// The sender's hold on a parcel. It does not keep the parcel: lines that a session drops
 /// are lost, and their receipt says so.
 #[derive(Debug)]
-pub struct Tracking(Weak<Mutex<Option<Lines>>>);
+pub struct PendingWriteRef(Weak<Mutex<Option<WriteBatch>>>);
 
-impl Parcel {
-    pub fn new(lines: Lines) -> Self {
+impl PendingWrite {
+    pub fn new(lines: WriteBatch) -> Self {
         Self(Arc::new(Mutex::new(Some(lines))))
     }
 
-    pub fn tracking(&self) -> Tracking {
-        Tracking(Arc::downgrade(&self.0))
+    pub fn tracking(&self) -> PendingWriteRef {
+        PendingWriteRef(Arc::downgrade(&self.0))
     }
 
     /// Takes the lines out, unless the sender did.
-    pub fn take(&self) -> Option<Lines> {
+    pub fn take(&self) -> Option<WriteBatch> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
 }
 
-impl Tracking {
+impl PendingWriteRef {
     /// Puts later lines into the parcel. Returns them if it was opened, or is lost.
-    pub fn add(&self, later: Lines) -> Result<(), Lines> {
+    pub fn add(&self, later: WriteBatch) -> Result<(), WriteBatch> {
         let Some(parcel) = self.0.upgrade() else {
             return Err(later);
         };
@@ -227,23 +227,23 @@ impl Tracking {
     }
 
     /// Takes the lines out, unless the session did.
-    pub fn take_back(&self) -> Option<Lines> {
-        Parcel(self.0.upgrade()?).take()
+    pub fn take_back(&self) -> Option<WriteBatch> {
+        PendingWrite(self.0.upgrade()?).take()
     }
 }
 
 /// Tells the host what became of its lines. Dropped unused, it says that they were not
 /// written.
-pub struct Receipt(Vec<Box<dyn FnOnce(Fate) + Send>>);
+pub struct WriteAck(Vec<Box<dyn FnOnce(WriteOutcome) + Send>>);
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Fate {
+pub enum WriteOutcome {
     Written,
     Lost,
 }
 
-impl Receipt {
-    pub fn new(tell: impl FnOnce(Fate) + Send + 'static) -> Self {
+impl WriteAck {
+    pub fn new(tell: impl FnOnce(WriteOutcome) + Send + 'static) -> Self {
         Self(vec![Box::new(tell)])
     }
 
@@ -262,23 +262,23 @@ impl Receipt {
     }
 
     pub fn written(mut self) {
-        self.tell(Fate::Written);
+        self.tell(WriteOutcome::Written);
     }
 
-    fn tell(&mut self, fate: Fate) {
+    fn tell(&mut self, fate: WriteOutcome) {
         for tell in self.0.drain(..) {
             tell(fate);
         }
     }
 }
 
-impl Drop for Receipt {
+impl Drop for WriteAck {
     fn drop(&mut self) {
-        self.tell(Fate::Lost);
+        self.tell(WriteOutcome::Lost);
     }
 }
 
-impl fmt::Debug for Receipt {
+impl fmt::Debug for WriteAck {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Receipt")
     }
@@ -286,7 +286,7 @@ impl fmt::Debug for Receipt {
 
 /// What the tree asks of a session. Orders are taken in the order in which they were given.
 #[derive(Debug)]
-pub enum Order {
+pub enum SessionOrder {
     /// Begin a task with a message of the inbox. Ignored while a task runs.
     Start {
         task: SubmissionId,
@@ -305,10 +305,10 @@ pub enum Order {
     Abort {
         task: SubmissionId,
         reason: AbortReason,
-        by: Stopper,
+        by: StopRequester,
     },
     /// Write lines. Their receipt says that they are on disk.
-    Write(Parcel),
+    Write(PendingWrite),
     /// Record events and tell them, under the submission that they answer; under the running
     /// task if there is none.
     Record {
@@ -318,12 +318,15 @@ pub enum Order {
     /// Tell an event that is not kept.
     Tell(EventMsg),
     /// Take what a person said to one of its calls. Ignored if the call no longer asks.
-    Answer { call_id: CallId, word: Word },
+    Answer {
+        call_id: CallId,
+        word: InquiryAnswer,
+    },
     /// Do what a client would ask for with this submission.
     Operate { submission: SubmissionId, op: Op },
 }
 
-impl Order {
+impl SessionOrder {
     /// Returns the task that the order would begin; the id of none if it would not.
     pub(crate) fn task(&self) -> SubmissionId {
         match self {
@@ -341,14 +344,14 @@ impl Order {
 
 /// Who has a task end, as its model is told.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Stopper {
-    pub who: Who,
+pub struct StopRequester {
+    pub who: StopAuthor,
     /// Why, in their words.
     pub note: Option<String>,
 }
 
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub enum Who {
+pub enum StopAuthor {
     #[default]
     User,
     /// Another agent, by its path.
@@ -357,11 +360,11 @@ pub enum Who {
 
 /// What a session is doing, for whoever looks. Clones look at the same session.
 #[derive(Debug, Clone, Default)]
-pub struct Vitals(Arc<Mutex<Pulse>>);
+pub struct ActivityHandle(Arc<Mutex<SessionActivity>>);
 
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Pulse {
-    pub doing: Doing,
+pub struct SessionActivity {
+    pub doing: ActivityKind,
     /// When it last got on, in Unix milliseconds.
     pub progress_at_ms: i64,
     /// Tokens of the whole session.
@@ -369,7 +372,7 @@ pub struct Pulse {
 }
 
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub enum Doing {
+pub enum ActivityKind {
     #[default]
     Idle,
     Model,
@@ -378,15 +381,15 @@ pub enum Doing {
     Compacting,
 }
 
-impl Vitals {
-    pub fn read(&self) -> Pulse {
+impl ActivityHandle {
+    pub fn read(&self) -> SessionActivity {
         self.0
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
             .clone()
     }
 
-    pub fn write(&self, change: impl FnOnce(&mut Pulse)) {
+    pub fn write(&self, change: impl FnOnce(&mut SessionActivity)) {
         change(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner));
     }
 }

@@ -9,7 +9,7 @@ use troupe_tools::check_answers;
 
 /// What a person says to a question, which ends it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Word {
+pub enum InquiryAnswer {
     Decision(ReviewDecision),
     /// A decision that is about running something, and about nothing else. Once it is found to
     /// fit it is a decision like any other.
@@ -27,58 +27,62 @@ pub enum Word {
 
 /// Why a word is not taken. The question, if there is one, stays open.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
-pub enum NotTaken {
+pub enum AnswerRefusal {
     #[error("nothing is asked under {id}; it was answered before, or its task is over")]
     Unknown { id: String },
     #[error("{id} is not answered by this: {problem}")]
     Unfit { id: String, problem: String },
 }
 
-impl Word {
+impl InquiryAnswer {
     /// Tells whether this can end a question; `id` is what it was asked under.
     ///
     /// # Errors
     ///
     /// Says what would fit.
-    pub fn check(&self, question: &PendingQuestion, id: &str) -> Result<(), NotTaken> {
+    pub fn check(&self, question: &PendingQuestion, id: &str) -> Result<(), AnswerRefusal> {
         use PendingQuestion::{Command, Elicitation, Patch, UserInput};
         let checked = match (question, self) {
-            (Command(_) | Patch(_), Word::Decision(_))
-            | (Command(_), Word::ExecDecision(_))
-            | (Patch(_), Word::PatchDecision(_))
-            | (UserInput(_), Word::Input(None)) => Ok(()),
-            (Command(_), Word::PatchDecision(_)) => Err(
+            (Command(_) | Patch(_), InquiryAnswer::Decision(_))
+            | (Command(_), InquiryAnswer::ExecDecision(_))
+            | (Patch(_), InquiryAnswer::PatchDecision(_))
+            | (UserInput(_), InquiryAnswer::Input(None)) => Ok(()),
+            (Command(_), InquiryAnswer::PatchDecision(_)) => Err(
                 "it asks to run something, not to apply a patch; send an exec_approval".to_owned(),
             ),
-            (Patch(_), Word::ExecDecision(_)) => Err(
+            (Patch(_), InquiryAnswer::ExecDecision(_)) => Err(
                 "it asks to apply a patch, not to run something; send a patch_approval".to_owned(),
             ),
-            (UserInput(request), Word::Input(Some(response))) => {
+            (UserInput(request), InquiryAnswer::Input(Some(response))) => {
                 check_answers(&request.questions, response)
             }
             (
                 Elicitation(request),
-                Word::Elicitation {
+                InquiryAnswer::Elicitation {
                     server_name,
                     response,
                 },
             ) => check_elicitation(request, server_name, response),
-            (Command(_) | Patch(_), Word::Input(_) | Word::Elicitation { .. }) => {
-                Err("it asks for an approval, not for user input".to_owned())
-            }
+            (
+                Command(_) | Patch(_),
+                InquiryAnswer::Input(_) | InquiryAnswer::Elicitation { .. },
+            ) => Err("it asks for an approval, not for user input".to_owned()),
             (
                 UserInput(_),
-                Word::Decision(_)
-                | Word::ExecDecision(_)
-                | Word::PatchDecision(_)
-                | Word::Elicitation { .. },
+                InquiryAnswer::Decision(_)
+                | InquiryAnswer::ExecDecision(_)
+                | InquiryAnswer::PatchDecision(_)
+                | InquiryAnswer::Elicitation { .. },
             ) => Err("it asks for user input; send a user_input_answer".to_owned()),
             (
                 Elicitation(_),
-                Word::Decision(_) | Word::ExecDecision(_) | Word::PatchDecision(_) | Word::Input(_),
+                InquiryAnswer::Decision(_)
+                | InquiryAnswer::ExecDecision(_)
+                | InquiryAnswer::PatchDecision(_)
+                | InquiryAnswer::Input(_),
             ) => Err("a server asks; send a resolve_elicitation".to_owned()),
         };
-        checked.map_err(|problem| NotTaken::Unfit {
+        checked.map_err(|problem| AnswerRefusal::Unfit {
             id: id.to_owned(),
             problem,
         })
@@ -120,7 +124,9 @@ impl Word {
             Self::ExecDecision(decision) | Self::PatchDecision(decision) => {
                 Self::Decision(decision)
             }
-            Self::Input(response) => Self::Input(response.map(UserInputResponse::said)),
+            Self::Input(response) => {
+                Self::Input(response.map(UserInputResponse::without_empty_answers))
+            }
             word @ (Self::Decision(_) | Self::Elicitation { .. }) => word,
         }
     }

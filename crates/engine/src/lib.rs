@@ -19,11 +19,12 @@
 //!
 //! Deliberately absent: other agents, SQL, HTTP, the terminal, `Command::new`, the
 //! environment, the working directory of the process, configuration files. What a session
-//! needs of the world comes in through [`Deps`].
+//! needs of the world comes in through [`SessionDeps`].
 
 mod calls;
 mod context;
 mod conversation;
+mod crash_result;
 pub mod deps;
 pub mod dynamic;
 mod emit;
@@ -37,7 +38,6 @@ mod mailbox;
 mod output;
 mod response;
 mod resume;
-mod salvage;
 pub mod session;
 mod sharing;
 pub mod skills;
@@ -46,18 +46,20 @@ mod task;
 mod user_input;
 
 pub use conversation::preview_undo;
+pub use crash_result::result_after_crash;
 pub use deps::{
-    AnswerCheck, Clock, Configurator, ConfigureError, Deps, Ids, Instructions, Notice, Origin,
-    ProjectDocSettings, Setup, TaskTerms, WindowSettings,
+    AnswerCheck, ConfigureError, IdSource, InstructionSettings, ProjectDocSettings, SessionClock,
+    SessionConfigurator, SessionDeps, SessionOrigin, SessionSetup, SetupNotice, TaskTerms,
+    WindowSettings,
 };
-pub use events::{EventSource, EventStream, EventTap, Told};
+pub use events::{EventDelivery, EventSource, EventStream, EventTap};
 pub use host::{
-    Doing, Fate, ForkRights, Host, Later, Lines, NotNow, Opened, Order, Parcel, Pulse, Receipt,
-    Rights, Stopper, Tracking, Vitals, Who,
+    ActivityHandle, ActivityKind, Completion, ForkRights, MemberRights, OpenedSession,
+    PendingWrite, PendingWriteRef, SessionActivity, SessionHost, SessionOrder, StaleRequest,
+    StopAuthor, StopRequester, WriteAck, WriteBatch, WriteOutcome,
 };
-pub use inquiry::{NotTaken, Word};
-pub use mailbox::Orders;
+pub use inquiry::{AnswerRefusal, InquiryAnswer};
+pub use mailbox::OrderSender;
 pub use output::schema;
 pub use response::plans::{ProposedPlan, TAGS as PLAN_TAGS};
-pub use salvage::salvage;
-pub use session::{ClientSeat, Closed, SessionHandle, spawn};
+pub use session::{ClientSeat, SessionClosed, SessionHandle, spawn};

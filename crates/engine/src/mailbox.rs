@@ -1,6 +1,6 @@
 //! The one mailbox of a session, with two ways in.
 //!
-//! Clients and tools wait for credit while too much lies in it. The tree's [`Orders`] never
+//! Clients and tools wait for credit while too much lies in it. The tree's [`OrderSender`] never
 //! wait: a supervisor that waited for one session would keep every other one waiting, and
 //! two that waited for each other would do so for ever.
 
@@ -8,18 +8,18 @@ use std::sync::Arc;
 
 use tokio::sync::{Semaphore, mpsc};
 
-use crate::host::Order;
+use crate::host::SessionOrder;
 use crate::limits::MAILBOX_MAX;
-use crate::session::{Closed, Input};
+use crate::session::{SessionClosed, SessionInput};
 
-pub(crate) fn mailbox() -> (Mailbox, Inputs) {
+pub(crate) fn mailbox() -> (Mailbox, InputReceiver) {
     let (sender, receiver) = mpsc::unbounded_channel();
     let credit = Arc::new(Semaphore::new(MAILBOX_MAX));
     let mailbox = Mailbox {
         inputs: sender,
         credit: Arc::clone(&credit),
     };
-    let inputs = Inputs {
+    let inputs = InputReceiver {
         inputs: receiver,
         credit,
     };
@@ -29,22 +29,22 @@ pub(crate) fn mailbox() -> (Mailbox, Inputs) {
 /// The sending end.
 #[derive(Debug, Clone)]
 pub(crate) struct Mailbox {
-    inputs: mpsc::UnboundedSender<Input>,
+    inputs: mpsc::UnboundedSender<SessionInput>,
     credit: Arc<Semaphore>,
 }
 
 impl Mailbox {
     /// Posts an input; waits while the mailbox is full.
-    pub(crate) async fn post(&self, input: Input) -> Result<(), Closed> {
-        let credit = self.credit.acquire().await.map_err(|_| Closed)?;
-        self.inputs.send(input).map_err(|_| Closed)?;
+    pub(crate) async fn post(&self, input: SessionInput) -> Result<(), SessionClosed> {
+        let credit = self.credit.acquire().await.map_err(|_| SessionClosed)?;
+        self.inputs.send(input).map_err(|_| SessionClosed)?;
         // Given back by who takes the input out.
         credit.forget();
         Ok(())
     }
 
-    pub(crate) fn orders(&self) -> Orders {
-        Orders {
+    pub(crate) fn orders(&self) -> OrderSender {
+        OrderSender {
             inputs: self.inputs.clone(),
         }
     }
@@ -52,14 +52,16 @@ impl Mailbox {
 
 /// The tree's way into a session. It does not keep the session alive.
 #[derive(Debug, Clone)]
-pub struct Orders {
-    inputs: mpsc::UnboundedSender<Input>,
+pub struct OrderSender {
+    inputs: mpsc::UnboundedSender<SessionInput>,
 }
 
-impl Orders {
+impl OrderSender {
     /// Gives an order, at once. Returns `false` if the session is gone, and the order with it.
-    pub fn give(&self, order: Order) -> bool {
-        self.inputs.send(Input::Order(Box::new(order))).is_ok()
+    pub fn give(&self, order: SessionOrder) -> bool {
+        self.inputs
+            .send(SessionInput::Order(Box::new(order)))
+            .is_ok()
     }
 
     /// Returns when the session has ended and its log is free.
@@ -70,23 +72,23 @@ impl Orders {
 
 /// The receiving end. Its end closes the mailbox, for those too that wait for credit.
 #[derive(Debug)]
-pub(crate) struct Inputs {
-    inputs: mpsc::UnboundedReceiver<Input>,
+pub(crate) struct InputReceiver {
+    inputs: mpsc::UnboundedReceiver<SessionInput>,
     credit: Arc<Semaphore>,
 }
 
-impl Inputs {
+impl InputReceiver {
     /// Returns what was posted first. Cancel-safe.
-    pub(crate) async fn next(&mut self) -> Option<Input> {
+    pub(crate) async fn next(&mut self) -> Option<SessionInput> {
         let input = self.inputs.recv().await?;
-        if !matches!(input, Input::Order(_)) {
+        if !matches!(input, SessionInput::Order(_)) {
             self.credit.add_permits(1);
         }
         Some(input)
     }
 }
 
-impl Drop for Inputs {
+impl Drop for InputReceiver {
     fn drop(&mut self) {
         self.credit.close();
     }

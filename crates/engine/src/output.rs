@@ -10,30 +10,30 @@ use troupe_protocol::result::StructuredOutput;
 
 use crate::limits::{OUTPUT_PROBLEM_BYTES_MAX, OUTPUT_PROBLEMS_MAX};
 
-use schema::{Schema, SchemaError};
+use schema::{AnswerSchema, SchemaError};
 
 /// What is asked of a task's last message.
 #[derive(Debug)]
-pub(crate) enum Output {
+pub(crate) enum AnswerFormat {
     Free,
     /// The model is asked for this shape; whoever asked looks at what came.
     Shaped(Arc<Value>),
     /// The answer counts only if it fits.
-    Checked(Box<Contract>),
+    Checked(Box<AnswerContract>),
 }
 
 /// What an answer has to fit.
 #[derive(Debug)]
-pub(crate) struct Contract {
+pub(crate) struct AnswerContract {
     /// As it was asked for, and as the provider gets it.
     asked: Arc<Value>,
-    schema: Schema,
-    state: Check,
+    schema: AnswerSchema,
+    state: ContractState,
 }
 
 /// How far the check of an answer has come.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) enum Check {
+pub(crate) enum ContractState {
     Pending,
     /// The model was told what is wrong, once.
     Repairing,
@@ -42,14 +42,14 @@ pub(crate) enum Check {
 
 /// What follows from an answer.
 #[derive(Debug, PartialEq)]
-pub(crate) enum Verdict {
+pub(crate) enum AnswerVerdict {
     Accepted,
     /// The model gets this message and another try.
     Repair(String),
     Rejected(String),
 }
 
-impl Output {
+impl AnswerFormat {
     pub(crate) fn shaped(schema: Option<Value>) -> Self {
         schema.map_or(Self::Free, |schema| Self::Shaped(Arc::new(schema)))
     }
@@ -59,10 +59,10 @@ impl Output {
         let Some(asked) = asked else {
             return Ok(Self::Free);
         };
-        Ok(Self::Checked(Box::new(Contract {
-            schema: Schema::compile(&asked)?,
+        Ok(Self::Checked(Box::new(AnswerContract {
+            schema: AnswerSchema::compile(&asked)?,
             asked: Arc::new(asked),
-            state: Check::Pending,
+            state: ContractState::Pending,
         })))
     }
 
@@ -76,43 +76,43 @@ impl Output {
     }
 
     /// Returns what was found in the end.
-    pub(crate) fn found(&self) -> Option<&StructuredOutput> {
+    pub(crate) fn structured_output(&self) -> Option<&StructuredOutput> {
         match self {
             Self::Free | Self::Shaped(_) => None,
             Self::Checked(contract) => match &contract.state {
-                Check::Pending | Check::Repairing => None,
-                Check::Done(found) => Some(found),
+                ContractState::Pending | ContractState::Repairing => None,
+                ContractState::Done(found) => Some(found),
             },
         }
     }
 
     /// Judges the last message of a task that is about to end.
-    pub(crate) fn judge(&mut self, answer: Option<&str>) -> Verdict {
+    pub(crate) fn judge(&mut self, answer: Option<&str>) -> AnswerVerdict {
         let Self::Checked(contract) = self else {
-            return Verdict::Accepted;
+            return AnswerVerdict::Accepted;
         };
-        let Contract { schema, state, .. } = &mut **contract;
+        let AnswerContract { schema, state, .. } = &mut **contract;
         let problems = match validate(schema, answer) {
             Ok(value) => {
-                *state = Check::Done(StructuredOutput::Valid { value });
-                return Verdict::Accepted;
+                *state = ContractState::Done(StructuredOutput::Valid { value });
+                return AnswerVerdict::Accepted;
             }
             Err(problems) => problems,
         };
-        if *state == Check::Pending {
-            *state = Check::Repairing;
-            return Verdict::Repair(repair_request(&problems));
+        if *state == ContractState::Pending {
+            *state = ContractState::Repairing;
+            return AnswerVerdict::Repair(repair_request(&problems));
         }
         let message = format!(
             "the answer does not fit its output schema, also not after it was asked for again: {}",
             problems.join("; ")
         );
-        *state = Check::Done(StructuredOutput::Invalid { problems });
-        Verdict::Rejected(message)
+        *state = ContractState::Done(StructuredOutput::Invalid { problems });
+        AnswerVerdict::Rejected(message)
     }
 }
 
-impl Output {
+impl AnswerFormat {
     /// Returns an accepted answer as it is passed on: where a shape was asked for, that and nothing
     /// around it.
     pub(crate) fn said(&self, answer: String) -> String {
@@ -124,7 +124,7 @@ impl Output {
 }
 
 /// Returns the answer as JSON that fits the schema, or what is wrong with it.
-fn validate(schema: &Schema, answer: Option<&str>) -> Result<Value, Vec<String>> {
+fn validate(schema: &AnswerSchema, answer: Option<&str>) -> Result<Value, Vec<String>> {
     let Some(answer) = answer else {
         return Err(vec!["there was no answer".to_owned()]);
     };

@@ -11,7 +11,7 @@
 
 mod headline;
 pub mod plans;
-mod shown;
+mod shown_items;
 
 use troupe_model::{ItemKind, ModelEvent};
 use troupe_protocol::event::{EventMsg, TextDelta};
@@ -21,37 +21,37 @@ use troupe_protocol::policy::CollaborationMode;
 use troupe_protocol::{SessionId, SubmissionId};
 
 use crate::context::cut_text;
-use crate::deps::Ids;
+use crate::deps::IdSource;
 use crate::limits::BROKEN_OFF_TEXT_BYTES_MAX;
-use headline::Headline;
-use plans::{Piece, Plans, without_tags};
-use shown::{Shown, ShownText, TextKind, part_at, raw_text, summary_text};
+use headline::ReasoningHeadline;
+use plans::{PlanPiece, PlanReader, without_tags};
+use shown_items::{ShownItem, ShownText, ShownTextKind, part_at, raw_text, summary_text};
 
 /// What a step of a response makes the session say.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) enum Said {
+pub(crate) enum ResponseUpdate {
     Started(TurnItem),
     Delta(EventMsg),
 }
 
 #[derive(Debug)]
-pub(crate) struct Response {
+pub(crate) struct IncomingResponse {
     session: SessionId,
     turn: SubmissionId,
-    ids: Ids,
-    items: Vec<Shown>,
+    ids: IdSource,
+    items: Vec<ShownItem>,
     done: Vec<ResponseItem>,
     /// How many items of each kind the current attempt has begun, to find the ones that an
     /// earlier attempt showed.
-    attempt: Attempt,
-    headline: Headline,
+    attempt: AttemptCounts,
+    headline: ReasoningHeadline,
     /// How messages are read in plan mode.
-    plans: Option<Plans>,
+    plans: Option<PlanReader>,
     is_paused: bool,
 }
 
 #[derive(Debug, Default)]
-struct Attempt {
+struct AttemptCounts {
     messages: usize,
     plans: usize,
     reasonings: usize,
@@ -59,17 +59,17 @@ struct Attempt {
 
 /// The items of a response, for people and for the history.
 #[derive(Debug, PartialEq)]
-pub(crate) struct Finished {
+pub(crate) struct FinishedResponse {
     pub items: Vec<TurnItem>,
     pub history: Vec<ResponseItem>,
 }
 
-impl Response {
+impl IncomingResponse {
     pub(crate) fn new(
         session: SessionId,
         turn: SubmissionId,
         mode: CollaborationMode,
-        ids: Ids,
+        ids: IdSource,
     ) -> Self {
         Self {
             session,
@@ -77,10 +77,10 @@ impl Response {
             ids,
             items: Vec::new(),
             done: Vec::new(),
-            attempt: Attempt::default(),
-            headline: Headline::default(),
+            attempt: AttemptCounts::default(),
+            headline: ReasoningHeadline::default(),
             plans: match mode {
-                CollaborationMode::Plan => Some(Plans::default()),
+                CollaborationMode::Plan => Some(PlanReader::default()),
                 CollaborationMode::Default => None,
             },
             is_paused: false,
@@ -98,7 +98,7 @@ impl Response {
     }
 
     /// Takes one event that is about an item; the others are the task's business.
-    pub(crate) fn apply(&mut self, event: ModelEvent, said: &mut Vec<Said>) {
+    pub(crate) fn apply(&mut self, event: ModelEvent, said: &mut Vec<ResponseUpdate>) {
         match event {
             ModelEvent::ItemStarted { item_id, kind } => self.start(item_id, &kind, said),
             ModelEvent::TextDelta { item_id, delta } => self.text(&item_id, delta, said),
@@ -110,12 +110,18 @@ impl Response {
                 item_id,
                 summary_index,
                 delta,
-            } => self.reasoning(&item_id, Part::Summary, summary_index, delta, said),
+            } => self.reasoning(
+                &item_id,
+                ReasoningPartKind::Summary,
+                summary_index,
+                delta,
+                said,
+            ),
             ModelEvent::ReasoningTextDelta {
                 item_id,
                 content_index,
                 delta,
-            } => self.reasoning(&item_id, Part::Raw, content_index, delta, said),
+            } => self.reasoning(&item_id, ReasoningPartKind::Raw, content_index, delta, said),
             ModelEvent::ItemDone { item_id, item } => self.finish_item(item_id, item, said),
             ModelEvent::Paused => self.is_paused = true,
             ModelEvent::Created { .. }
@@ -127,13 +133,13 @@ impl Response {
     }
 
     /// Voids the attempt: what was shown is reset, the items stay open.
-    pub(crate) fn restart(&mut self, said: &mut Vec<Said>) {
+    pub(crate) fn restart(&mut self, said: &mut Vec<ResponseUpdate>) {
         self.done.clear();
-        self.attempt = Attempt::default();
+        self.attempt = AttemptCounts::default();
         self.headline.restart();
         self.is_paused = false;
         if let Some(plans) = &mut self.plans {
-            *plans = Plans::default();
+            *plans = PlanReader::default();
         }
         for index in 0..self.items.len() {
             self.items[index].model_id = None;
@@ -145,9 +151,9 @@ impl Response {
     }
 
     /// Ends a complete response.
-    pub(crate) fn finish(mut self) -> Finished {
+    pub(crate) fn finish(mut self) -> FinishedResponse {
         self.flush();
-        Finished {
+        FinishedResponse {
             items: self.completed_items(),
             history: self.done,
         }
@@ -155,7 +161,7 @@ impl Response {
 
     /// Ends a response that was stopped: what people have read stays, calls are dropped
     /// because nobody will run them, and reasoning because nothing follows it.
-    pub(crate) fn abandon(mut self) -> Finished {
+    pub(crate) fn abandon(mut self) -> FinishedResponse {
         self.flush();
         let kept = |text: &str| {
             let text = cut_text(text, BROKEN_OFF_TEXT_BYTES_MAX, "message");
@@ -172,7 +178,7 @@ impl Response {
                 })
                 .collect(),
         };
-        Finished {
+        FinishedResponse {
             items: self.completed_items(),
             history,
         }
@@ -181,12 +187,12 @@ impl Response {
     /// Returns the items as they are completed. A plan of nothing is not: whoever asks whether
     /// to go by a plan would ask about nothing.
     fn completed_items(&self) -> Vec<TurnItem> {
-        let is_kept = |shown: &&Shown| match &shown.text {
+        let is_kept = |shown: &&ShownItem| match &shown.text {
             ShownText::Plan(text) => !text.trim().is_empty(),
             ShownText::Message(_) | ShownText::Reasoning { .. } => true,
         };
         let kept = self.items.iter().filter(is_kept);
-        kept.map(Shown::to_item).collect()
+        kept.map(ShownItem::to_item).collect()
     }
 
     /// Returns the text of the last message: all of it, the plan in it included.
@@ -203,7 +209,7 @@ impl Response {
         })
     }
 
-    fn start(&mut self, model_id: String, kind: &ItemKind, said: &mut Vec<Said>) {
+    fn start(&mut self, model_id: String, kind: &ItemKind, said: &mut Vec<ResponseUpdate>) {
         match kind {
             // A message of plan mode begins with its first word.
             ItemKind::Message if self.plans.is_some() => (),
@@ -223,7 +229,12 @@ impl Response {
     }
 
     /// Opens an item, or takes up the one that an earlier attempt showed in its place.
-    fn open(&mut self, model_id: Option<String>, text: ShownText, said: &mut Vec<Said>) -> usize {
+    fn open(
+        &mut self,
+        model_id: Option<String>,
+        text: ShownText,
+        said: &mut Vec<ResponseUpdate>,
+    ) -> usize {
         let nth = self.attempt.count(&text);
         let earlier = self
             .items
@@ -237,13 +248,13 @@ impl Response {
             return index;
         }
         let id = self.ids.item(text.id_prefix());
-        let shown = Shown {
+        let shown = ShownItem {
             model_id,
             id,
             text,
             whole: false,
         };
-        said.push(Said::Started(shown.to_item()));
+        said.push(ResponseUpdate::Started(shown.to_item()));
         self.items.push(shown);
         self.items.len() - 1
     }
@@ -255,7 +266,7 @@ impl Response {
             .rposition(|shown| shown.model_id.as_deref() == Some(model_id))
     }
 
-    fn text(&mut self, model_id: &str, delta: String, said: &mut Vec<Said>) {
+    fn text(&mut self, model_id: &str, delta: String, said: &mut Vec<ResponseUpdate>) {
         if let Some(plans) = &mut self.plans {
             let pieces = plans.push(model_id, &delta);
             self.show(model_id, pieces, said);
@@ -265,7 +276,7 @@ impl Response {
         }
     }
 
-    fn message_item(&mut self, model_id: &str, said: &mut Vec<Said>) -> usize {
+    fn message_item(&mut self, model_id: &str, said: &mut Vec<ResponseUpdate>) -> usize {
         self.find(model_id).unwrap_or_else(|| {
             let text = ShownText::Message(String::new());
             self.open(Some(model_id.to_owned()), text, said)
@@ -273,17 +284,17 @@ impl Response {
     }
 
     /// Shows what plan mode made of a piece of a message.
-    fn show(&mut self, model_id: &str, pieces: Vec<Piece>, said: &mut Vec<Said>) {
+    fn show(&mut self, model_id: &str, pieces: Vec<PlanPiece>, said: &mut Vec<ResponseUpdate>) {
         for piece in pieces {
             match piece {
-                Piece::Message(text) => {
+                PlanPiece::Message(text) => {
                     let index = self.message_item(model_id, said);
                     self.append(index, text, said);
                 }
                 // A plan begins with its first word: an empty block is none.
-                Piece::PlanBegins => {}
-                Piece::Plan(text) if self.plan_item().is_none() && text.trim().is_empty() => {}
-                Piece::Plan(text) => {
+                PlanPiece::PlanBegins => {}
+                PlanPiece::Plan(text) if self.plan_item().is_none() && text.trim().is_empty() => {}
+                PlanPiece::Plan(text) => {
                     let index = self
                         .plan_item()
                         .unwrap_or_else(|| self.open(None, ShownText::Plan(String::new()), said));
@@ -295,11 +306,11 @@ impl Response {
 
     /// Returns the plan, of which a response has one at most.
     fn plan_item(&self) -> Option<usize> {
-        let is_plan = |shown: &Shown| matches!(shown.text, ShownText::Plan(_));
+        let is_plan = |shown: &ShownItem| matches!(shown.text, ShownText::Plan(_));
         self.items.iter().position(is_plan)
     }
 
-    fn append(&mut self, index: usize, delta: String, said: &mut Vec<Said>) {
+    fn append(&mut self, index: usize, delta: String, said: &mut Vec<ResponseUpdate>) {
         let shown = &mut self.items[index];
         if shown.whole {
             return;
@@ -307,11 +318,11 @@ impl Response {
         let kind = match &mut shown.text {
             ShownText::Message(text) => {
                 text.push_str(&delta);
-                TextKind::Message
+                ShownTextKind::Message
             }
             ShownText::Plan(text) => {
                 text.push_str(&delta);
-                TextKind::Plan
+                ShownTextKind::Plan
             }
             ShownText::Reasoning { .. } => return,
         };
@@ -327,9 +338,9 @@ impl Response {
         for (model_id, pieces) in plans.flush() {
             for piece in pieces {
                 let (index, text) = match piece {
-                    Piece::Message(text) => (self.find(&model_id), text),
-                    Piece::Plan(text) => (self.plan_item(), text),
-                    Piece::PlanBegins => continue,
+                    PlanPiece::Message(text) => (self.find(&model_id), text),
+                    PlanPiece::Plan(text) => (self.plan_item(), text),
+                    PlanPiece::PlanBegins => continue,
                 };
                 if let Some(index) = index {
                     self.append(index, text, &mut Vec::new());
@@ -338,27 +349,29 @@ impl Response {
         }
     }
 
-    fn section(&mut self, model_id: &str, summary_index: u32, said: &mut Vec<Said>) {
+    fn section(&mut self, model_id: &str, summary_index: u32, said: &mut Vec<ResponseUpdate>) {
         let index = self.reasoning_item(model_id, said);
         if self.items[index].whole {
             return;
         }
         if let ShownText::Reasoning { summary, .. } = &mut self.items[index].text {
             part_at(summary, summary_index);
-            said.push(Said::Delta(EventMsg::AgentReasoningSectionBreak {
-                item_id: self.items[index].id.clone(),
-                summary_index,
-            }));
+            said.push(ResponseUpdate::Delta(
+                EventMsg::AgentReasoningSectionBreak {
+                    item_id: self.items[index].id.clone(),
+                    summary_index,
+                },
+            ));
         }
     }
 
     fn reasoning(
         &mut self,
         model_id: &str,
-        part: Part,
+        part: ReasoningPartKind,
         part_index: u32,
         delta: String,
-        said: &mut Vec<Said>,
+        said: &mut Vec<ResponseUpdate>,
     ) {
         let index = self.reasoning_item(model_id, said);
         let shown = &mut self.items[index];
@@ -367,12 +380,12 @@ impl Response {
         }
         if let ShownText::Reasoning { summary, raw } = &mut shown.text {
             let (parts, kind) = match part {
-                Part::Summary => (summary, TextKind::Summary),
-                Part::Raw => (raw, TextKind::Raw),
+                ReasoningPartKind::Summary => (summary, ShownTextKind::Summary),
+                ReasoningPartKind::Raw => (raw, ShownTextKind::Raw),
             };
             let part = part_at(parts, part_index);
             part.push_str(&delta);
-            if kind == TextKind::Summary {
+            if kind == ShownTextKind::Summary {
                 let place = (index, part_index as usize);
                 self.headline.look(place, part, &delta);
             }
@@ -380,7 +393,7 @@ impl Response {
         }
     }
 
-    fn reasoning_item(&mut self, model_id: &str, said: &mut Vec<Said>) -> usize {
+    fn reasoning_item(&mut self, model_id: &str, said: &mut Vec<ResponseUpdate>) -> usize {
         self.find(model_id).unwrap_or_else(|| {
             let text = ShownText::Reasoning {
                 summary: Vec::new(),
@@ -391,7 +404,12 @@ impl Response {
     }
 
     /// Takes an item that is whole. Its text is authoritative over the deltas.
-    fn finish_item(&mut self, model_id: String, item: ResponseItem, said: &mut Vec<Said>) {
+    fn finish_item(
+        &mut self,
+        model_id: String,
+        item: ResponseItem,
+        said: &mut Vec<ResponseUpdate>,
+    ) {
         match item.assistant_message() {
             Some(text) if self.plans.is_some() => self.finish_message(&model_id, &text, said),
             _ => self.finish_whole(model_id, &item, said),
@@ -400,7 +418,7 @@ impl Response {
     }
 
     /// Takes a whole message apart, in plan mode.
-    fn finish_message(&mut self, model_id: &str, text: &str, said: &mut Vec<Said>) {
+    fn finish_message(&mut self, model_id: &str, text: &str, said: &mut Vec<ResponseUpdate>) {
         let Some(plans) = &mut self.plans else {
             return;
         };
@@ -421,7 +439,7 @@ impl Response {
             (None, Some(index)) => {
                 self.items[index].text = ShownText::Plan(String::new());
                 self.attempt.plans = 0;
-                said.push(self.delta(index, TextKind::Plan, String::new(), true));
+                said.push(self.delta(index, ShownTextKind::Plan, String::new(), true));
             }
             (None, None) => (),
         }
@@ -432,7 +450,12 @@ impl Response {
         self.items[index].whole = true;
     }
 
-    fn finish_whole(&mut self, model_id: String, item: &ResponseItem, said: &mut Vec<Said>) {
+    fn finish_whole(
+        &mut self,
+        model_id: String,
+        item: &ResponseItem,
+        said: &mut Vec<ResponseUpdate>,
+    ) {
         let text = match item {
             ResponseItem::Message { .. } => item.assistant_message().map(ShownText::Message),
             ResponseItem::Reasoning {
@@ -457,7 +480,13 @@ impl Response {
         }
     }
 
-    fn delta(&self, index: usize, kind: TextKind, delta: String, snapshot: bool) -> Said {
+    fn delta(
+        &self,
+        index: usize,
+        kind: ShownTextKind,
+        delta: String,
+        snapshot: bool,
+    ) -> ResponseUpdate {
         let delta = TextDelta {
             thread_id: self.session,
             turn_id: self.turn.clone(),
@@ -465,22 +494,22 @@ impl Response {
             delta,
             snapshot,
         };
-        Said::Delta(match kind {
-            TextKind::Message => EventMsg::AgentMessageContentDelta(delta),
-            TextKind::Plan => EventMsg::PlanDelta(delta),
-            TextKind::Summary => EventMsg::ReasoningContentDelta(delta),
-            TextKind::Raw => EventMsg::ReasoningRawContentDelta(delta),
+        ResponseUpdate::Delta(match kind {
+            ShownTextKind::Message => EventMsg::AgentMessageContentDelta(delta),
+            ShownTextKind::Plan => EventMsg::PlanDelta(delta),
+            ShownTextKind::Summary => EventMsg::ReasoningContentDelta(delta),
+            ShownTextKind::Raw => EventMsg::ReasoningRawContentDelta(delta),
         })
     }
 }
 
 #[derive(Debug, Clone, Copy)]
-enum Part {
+enum ReasoningPartKind {
     Summary,
     Raw,
 }
 
-impl Attempt {
+impl AttemptCounts {
     fn count(&mut self, text: &ShownText) -> usize {
         let counter = match text {
             ShownText::Message(_) => &mut self.messages,

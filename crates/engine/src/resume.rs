@@ -12,10 +12,10 @@ use troupe_protocol::rollout::{CarriedState, RolloutRecord};
 use troupe_protocol::session::TurnContext;
 use troupe_protocol::usage::TokenUsage;
 use troupe_protocol::{CallId, PendingQuestion, SubmissionId};
-use troupe_store::{LiveHistory, Position};
+use troupe_store::{LiveHistory, LogPosition};
 
-use crate::conversation::untold;
-use crate::history::{History, output_for};
+use crate::conversation::output_for_model;
+use crate::history::{PromptHistory, output_for};
 
 /// What a call is answered with whose answer the log should hold and does not: its line was
 /// damaged, or could not be written.
@@ -24,8 +24,8 @@ pub(crate) const MISSING_ANSWER: &str =
 
 /// What the lines of the live branch add up to.
 #[derive(Debug, Default)]
-pub(crate) struct Folded {
-    pub history: History,
+pub(crate) struct ResumedState {
+    pub history: PromptHistory,
     pub context: Option<TurnContext>,
     pub total_usage: TokenUsage,
     pub thread_name: Option<String>,
@@ -34,19 +34,19 @@ pub(crate) struct Folded {
     pub has_agents: bool,
     /// What a client asked for last.
     pub asked_shape: Option<Value>,
-    pub unfinished: Unfinished,
+    pub unfinished: UnfinishedWork,
     /// Lines that were there already, and do not count.
     pub repeated: usize,
     /// Output of the user's commands that the model was not told.
     pub untold: Vec<ResponseItem>,
-    open: OpenCalls,
+    open: UnansweredCalls,
 }
 
 /// The calls of the newest response that have no answer yet. In a whole log nothing but
 /// answers follows them until none is open; a log that lost a line is folded so that this
 /// holds again, because providers refuse a request of which it does not.
 #[derive(Debug, Default)]
-struct OpenCalls {
+struct UnansweredCalls {
     /// Where they are in the history.
     calls: Vec<(CallId, usize)>,
     /// Answers have come, so the response with the calls is over.
@@ -55,7 +55,7 @@ struct OpenCalls {
 
 /// What the engine was doing when it died, if it did.
 #[derive(Debug, Default)]
-pub(crate) struct Unfinished {
+pub(crate) struct UnfinishedWork {
     /// A task that began and did not end.
     pub task: Option<SubmissionId>,
     /// What calls of a cycle that did not end had come to: recorded for people, not yet told
@@ -66,7 +66,7 @@ pub(crate) struct Unfinished {
     pub questions: Vec<(SubmissionId, PendingQuestion)>,
 }
 
-impl Folded {
+impl ResumedState {
     /// Tells what a person should know about the log.
     pub(crate) fn warning(&self) -> Option<String> {
         let repeated = self.repeated;
@@ -79,9 +79,9 @@ impl Folded {
     }
 }
 
-impl Unfinished {
+impl UnfinishedWork {
     /// Tells whether a call had asked a person and waited for the answer.
-    pub(crate) fn waits_for_word(&self, call: &CallId) -> bool {
+    pub(crate) fn awaits_person(&self, call: &CallId) -> bool {
         self.questions.iter().any(|(_, asked)| asked.id() == call)
     }
 
@@ -100,10 +100,10 @@ pub(crate) fn leave_out_repeated(live: &mut LiveHistory) -> usize {
     repeated::leave_out(&mut live.records)
 }
 
-pub(crate) fn fold(mut live: LiveHistory) -> Folded {
-    let mut folded = Folded {
+pub(crate) fn fold(mut live: LiveHistory) -> ResumedState {
+    let mut folded = ResumedState {
         repeated: leave_out_repeated(&mut live),
-        ..Folded::default()
+        ..ResumedState::default()
     };
     let mut before = live.start;
     for (after, line) in live.records {
@@ -114,13 +114,13 @@ pub(crate) fn fold(mut live: LiveHistory) -> Folded {
     folded
 }
 
-impl Folded {
-    fn apply(&mut self, record: RolloutRecord, before: Position, after: Position) {
+impl ResumedState {
+    fn apply(&mut self, record: RolloutRecord, before: LogPosition, after: LogPosition) {
         match record {
             RolloutRecord::TurnContext(context) => self.context = Some(context),
             RolloutRecord::ResponseItem(item) => self.item(item),
             RolloutRecord::Compacted(compacted) => {
-                self.open = OpenCalls::default();
+                self.open = UnansweredCalls::default();
                 self.history.replace(compacted.replacement_history);
                 self.carry(compacted.carried);
             }
@@ -195,7 +195,7 @@ impl Folded {
         }
     }
 
-    fn event(&mut self, id: SubmissionId, msg: EventMsg, before: Position, after: Position) {
+    fn event(&mut self, id: SubmissionId, msg: EventMsg, before: LogPosition, after: LogPosition) {
         self.unfinished.question(&id, &msg);
         match msg {
             EventMsg::TurnStarted(_) => {
@@ -223,7 +223,7 @@ impl Folded {
                 ..
             } => self.unfinished.task = Some(id),
             EventMsg::ItemCompleted { item, .. } => {
-                self.untold.extend(untold(&item));
+                self.untold.extend(output_for_model(&item));
                 let call = CallId(item.id().0.clone());
                 self.unfinished
                     .outcomes

@@ -1,6 +1,6 @@
 //! The session actor: one loop, one owner of all state.
 //!
-//! Everything that can happen is an [`Input`]. The loop takes one, changes the state, and
+//! Everything that can happen is an [`SessionInput`]. The loop takes one, changes the state, and
 //! only then tells readers. Nothing else writes the state of a session.
 
 mod decoding;
@@ -22,29 +22,29 @@ use troupe_protocol::error::ErrorInfo;
 use troupe_protocol::event::{AbortReason, ErrorEvent, EventMsg, SkillsEntry};
 use troupe_protocol::op::{ConfigureSession, Op, Submission};
 use troupe_protocol::{CallId, SubmissionId};
-use troupe_store::Error;
+use troupe_store::StoreError;
 
-use crate::calls::{CallSignal, Caller};
-use crate::conversation::{Conversation, SourceNews};
-use crate::deps::{Deps, Setup};
+use crate::calls::{CallOrigin, CallSignal};
+use crate::conversation::{Conversation, ToolSourceUpdate};
+use crate::deps::{SessionDeps, SessionSetup};
 use crate::emit::Emitter;
-use crate::events::{EventStream, Publisher};
-use crate::host::Order;
-use crate::mailbox::{Inputs, Mailbox, mailbox};
+use crate::events::{EventPublisher, EventStream};
+use crate::host::SessionOrder;
+use crate::mailbox::{InputReceiver, Mailbox, mailbox};
 use crate::user_input::DecodedPictures;
-use decoding::{Decoding, Pictured};
+use decoding::{PictureDecoding, PictureMessage};
 pub use known_ids::ClientSeat;
-use known_ids::{KnownIds, Submitter};
-use leaving::Below;
+use known_ids::{KnownIds, SubmissionSource};
+use leaving::SubtreeState;
 
 /// Opens a queue pair. Its first submission must be `configure_session`.
 ///
 /// Dropping every clone of the handle ends the session as `shutdown` would.
-pub fn spawn(deps: Deps) -> (SessionHandle, EventStream) {
+pub fn spawn(deps: SessionDeps) -> (SessionHandle, EventStream) {
     let (mailbox, inputs) = mailbox();
-    let (publisher, events) = Publisher::new();
+    let (publisher, events) = EventPublisher::new();
     let owner = CancellationToken::new();
-    let actor = Actor {
+    let actor = SessionActor {
         deps,
         mailbox: mailbox.clone(),
         inputs,
@@ -54,8 +54,8 @@ pub fn spawn(deps: Deps) -> (SessionHandle, EventStream) {
         deferred: VecDeque::new(),
         decoding: None,
         known: KnownIds::default(),
-        audience: Audience::Present,
-        below: Below::Running,
+        audience: ClientPresence::Present,
+        below: SubtreeState::Running,
     };
     // Its id is known once it is configured.
     let span = tracing::info_span!("session", id = tracing::field::Empty);
@@ -70,11 +70,11 @@ pub fn spawn(deps: Deps) -> (SessionHandle, EventStream) {
 
 /// Waits for the actor's end. A panic is this session's trouble alone: it is told, and the
 /// stream ends.
-async fn supervise(running: JoinHandle<()>, publisher: Publisher) {
+async fn supervise(running: JoinHandle<()>, publisher: EventPublisher) {
     if let Err(panicked) = running.await {
         tracing::error!(%panicked, "a session ended by a defect");
         let mut emitter = Emitter::after_panic(publisher.clone());
-        emitter.tell_unrecorded(
+        emitter.publish_unrecorded(
             &SubmissionId::default(),
             vec![EventMsg::Error(ErrorEvent {
                 message: format!(
@@ -99,52 +99,61 @@ pub struct SessionHandle {
 /// The session has ended and takes nothing more.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("the session has ended")]
-pub struct Closed;
+pub struct SessionClosed;
 
 impl SessionHandle {
     /// Hands a submission to the session; waits while its mailbox is full.
-    pub async fn submit(&self, submission: Submission) -> Result<(), Closed> {
-        self.post(Submitter::Holder, submission).await
+    pub async fn submit(&self, submission: Submission) -> Result<(), SessionClosed> {
+        self.post(SubmissionSource::Holder, submission).await
     }
 
     /// As [`Self::submit`], for one of several clients that share the session: each gives its
     /// submissions ids of its own.
-    pub async fn submit_as(&self, seat: ClientSeat, submission: Submission) -> Result<(), Closed> {
-        self.post(Submitter::Client(seat), submission).await
+    pub async fn submit_as(
+        &self,
+        seat: ClientSeat,
+        submission: Submission,
+    ) -> Result<(), SessionClosed> {
+        self.post(SubmissionSource::Client(seat), submission).await
     }
 
     /// Configures the session, or ends it, in nobody's name: what it says about that has no id.
-    pub async fn operate(&self, op: Op) -> Result<(), Closed> {
+    pub async fn operate(&self, op: Op) -> Result<(), SessionClosed> {
         let id = SubmissionId::default();
-        self.post(Submitter::Program, Submission { id, op }).await
+        self.post(SubmissionSource::Program, Submission { id, op })
+            .await
     }
 
-    async fn post(&self, by: Submitter, submission: Submission) -> Result<(), Closed> {
+    async fn post(
+        &self,
+        by: SubmissionSource,
+        submission: Submission,
+    ) -> Result<(), SessionClosed> {
         let submission = Box::new(submission);
         self.mailbox
-            .post(Input::Submission { by, submission })
+            .post(SessionInput::Submission { by, submission })
             .await
     }
 
     /// Has the session answer something that never became a submission.
-    pub async fn refuse(&self, id: SubmissionId, error: ErrorEvent) -> Result<(), Closed> {
+    pub async fn refuse(&self, id: SubmissionId, error: ErrorEvent) -> Result<(), SessionClosed> {
         let error = Box::new(error);
-        self.mailbox.post(Input::Refused { id, error }).await
+        self.mailbox.post(SessionInput::Refused { id, error }).await
     }
 
     /// Says that nobody will submit anything more. The session does what it was asked,
     /// refuses what it would have to ask, and ends.
-    pub async fn finish(&self) -> Result<(), Closed> {
-        self.mailbox.post(Input::LastWord).await
+    pub async fn finish(&self) -> Result<(), SessionClosed> {
+        self.mailbox.post(SessionInput::LastWord).await
     }
 }
 
 /// Everything that can happen to a session. What is large is boxed: a mailbox has room for
 /// some inputs also while it is empty.
 #[derive(Debug)]
-pub(crate) enum Input {
+pub(crate) enum SessionInput {
     Submission {
-        by: Submitter,
+        by: SubmissionSource,
         submission: Box<Submission>,
     },
     /// Something that was meant to be a submission.
@@ -154,17 +163,17 @@ pub(crate) enum Input {
     },
     /// The pictures of a message are there.
     PicturesDecoded {
-        message: Box<Pictured>,
+        message: Box<PictureMessage>,
         pictures: Box<DecodedPictures>,
     },
     /// No submission comes any more.
     LastWord,
     /// What the tree asks for.
-    Order(Box<Order>),
+    Order(Box<SessionOrder>),
     /// A piece of the model's answer.
     Model(Vec<ModelEvent>),
     Call {
-        caller: Caller,
+        caller: CallOrigin,
         call_id: CallId,
         signal: Box<CallSignal>,
     },
@@ -179,7 +188,7 @@ pub(crate) enum Input {
         entries: Vec<SkillsEntry>,
     },
     /// What is known of tools that come from elsewhere.
-    Source(Box<SourceNews>),
+    Source(Box<ToolSourceUpdate>),
     /// Nothing runs below this session any more.
     TreeQuiet,
     /// Everything below this session has ended.
@@ -191,44 +200,44 @@ pub(crate) enum Input {
 }
 
 #[derive(Debug)]
-struct Actor {
-    deps: Deps,
+struct SessionActor {
+    deps: SessionDeps,
     mailbox: Mailbox,
-    inputs: Inputs,
+    inputs: InputReceiver,
     owner: CancellationToken,
     emitter: Emitter,
     conversation: Option<Conversation>,
     /// What waits for the running task to stop.
-    deferred: VecDeque<Deferred>,
-    decoding: Option<Decoding>,
+    deferred: VecDeque<DeferredInput>,
+    decoding: Option<PictureDecoding>,
     known: KnownIds,
-    audience: Audience,
-    below: Below,
+    audience: ClientPresence,
+    below: SubtreeState,
 }
 
 /// Whether anybody is there to submit and to be asked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Audience {
+enum ClientPresence {
     Present,
     /// The session ends when it has nothing more to do.
     Gone,
 }
 
 #[derive(Debug)]
-enum Deferred {
+enum DeferredInput {
     Submission(Box<Submission>),
     /// Waits for the pictures of the message before it.
-    Order(Box<Order>),
+    Order(Box<SessionOrder>),
     Reconfigure {
         id: SubmissionId,
         request: Box<ConfigureSession>,
-        setup: Box<Setup>,
+        setup: Box<SessionSetup>,
     },
 }
 
 type Flow = ControlFlow<()>;
 
-impl Actor {
+impl SessionActor {
     async fn run(mut self) {
         loop {
             let input = self.next_input().await;
@@ -242,7 +251,7 @@ impl Actor {
 
     /// Submissions come before the model's text, so that an interrupt is never kept waiting
     /// by a talkative model.
-    async fn next_input(&mut self) -> Input {
+    async fn next_input(&mut self) -> SessionInput {
         let Self {
             inputs,
             owner,
@@ -265,30 +274,30 @@ impl Actor {
         };
         tokio::select! {
             biased;
-            () = owner.cancelled() => Input::Abandoned,
+            () = owner.cancelled() => SessionInput::Abandoned,
             // Before what tools say: one that neither stops nor falls silent is dropped too.
-            () = stop_deadline => Input::StopDeadline,
+            () = stop_deadline => SessionInput::StopDeadline,
             Some(input) = inputs.next() => input,
-            batch = next_batch => Input::Model(batch),
+            batch = next_batch => SessionInput::Model(batch),
         }
     }
 
-    async fn step(&mut self, input: Input) -> Flow {
+    async fn step(&mut self, input: SessionInput) -> Flow {
         let asked = match &input {
-            Input::Submission { submission, .. } => submission.id.clone(),
-            Input::PicturesDecoded { message, .. } => message.id(),
-            Input::Refused { id, .. }
-            | Input::ModelsListed { id, .. }
-            | Input::SkillsListed { id, .. } => id.clone(),
-            Input::Order(order) => order.task(),
-            Input::LastWord
-            | Input::Source(_)
-            | Input::TreeQuiet
-            | Input::TreeClosed
-            | Input::Model(_)
-            | Input::Call { .. }
-            | Input::StopDeadline
-            | Input::Abandoned => SubmissionId::default(),
+            SessionInput::Submission { submission, .. } => submission.id.clone(),
+            SessionInput::PicturesDecoded { message, .. } => message.id(),
+            SessionInput::Refused { id, .. }
+            | SessionInput::ModelsListed { id, .. }
+            | SessionInput::SkillsListed { id, .. } => id.clone(),
+            SessionInput::Order(order) => order.task(),
+            SessionInput::LastWord
+            | SessionInput::Source(_)
+            | SessionInput::TreeQuiet
+            | SessionInput::TreeClosed
+            | SessionInput::Model(_)
+            | SessionInput::Call { .. }
+            | SessionInput::StopDeadline
+            | SessionInput::Abandoned => SubmissionId::default(),
         };
         let task = self.conversation.as_ref().and_then(|c| c.task.as_ref());
         let span = task.map_or_else(Span::none, |task| task.span.clone());
@@ -303,42 +312,42 @@ impl Actor {
         }
     }
 
-    async fn handle(&mut self, input: Input) -> Result<Flow, Error> {
+    async fn handle(&mut self, input: SessionInput) -> Result<Flow, StoreError> {
         match input {
             // Boxed, because an idle session has the size of the largest thing it could do.
-            Input::Submission { by, submission } => {
+            SessionInput::Submission { by, submission } => {
                 return Box::pin(self.receive(by, *submission)).await;
             }
-            Input::PicturesDecoded { message, pictures } => {
+            SessionInput::PicturesDecoded { message, pictures } => {
                 return Box::pin(self.pictures_decoded(*message, *pictures)).await;
             }
-            Input::Abandoned => return Ok(Box::pin(self.abandoned()).await),
-            Input::Order(order) => return Box::pin(self.order(*order)).await,
-            Input::TreeQuiet => self.below = Below::Quiet,
-            Input::TreeClosed => self.below = Below::Closed,
-            Input::Refused { id, error } => self.emitter.error(&id, *error)?,
-            Input::SkillsListed { id, entries } => {
+            SessionInput::Abandoned => return Ok(Box::pin(self.abandoned()).await),
+            SessionInput::Order(order) => return Box::pin(self.order(*order)).await,
+            SessionInput::TreeQuiet => self.below = SubtreeState::Quiet,
+            SessionInput::TreeClosed => self.below = SubtreeState::Closed,
+            SessionInput::Refused { id, error } => self.emitter.error(&id, *error)?,
+            SessionInput::SkillsListed { id, entries } => {
                 if let Some(conversation) = &mut self.conversation {
                     conversation.skills_listed(&mut self.emitter, &id, entries)?;
                 }
             }
-            Input::LastWord => {
-                self.audience = Audience::Gone;
+            SessionInput::LastWord => {
+                self.audience = ClientPresence::Gone;
                 if let Some(conversation) = &mut self.conversation {
                     Box::pin(conversation.refuse_questions(&mut self.emitter)).await?;
                 }
             }
-            Input::ModelsListed { id, answer } => {
+            SessionInput::ModelsListed { id, answer } => {
                 if let Some(conversation) = &mut self.conversation {
                     conversation.models_listed(&mut self.emitter, &id, *answer)?;
                 }
             }
-            Input::Model(batch) => {
+            SessionInput::Model(batch) => {
                 if let Some(conversation) = &mut self.conversation {
                     conversation.model(&mut self.emitter, batch).await?;
                 }
             }
-            Input::Call {
+            SessionInput::Call {
                 caller,
                 call_id,
                 signal,
@@ -349,12 +358,12 @@ impl Actor {
                         .await?;
                 }
             }
-            Input::Source(news) => {
+            SessionInput::Source(news) => {
                 if let Some(conversation) = &mut self.conversation {
                     Box::pin(conversation.source_news(&mut self.emitter, *news)).await?;
                 }
             }
-            Input::StopDeadline => {
+            SessionInput::StopDeadline => {
                 if let Some(conversation) = &mut self.conversation {
                     Box::pin(conversation.finish_stop(&mut self.emitter)).await?;
                 }
@@ -370,14 +379,16 @@ impl Actor {
                 break;
             };
             let asked = match &deferred {
-                Deferred::Submission(submission) => submission.id.clone(),
-                Deferred::Order(order) => order.task(),
-                Deferred::Reconfigure { id, .. } => id.clone(),
+                DeferredInput::Submission(submission) => submission.id.clone(),
+                DeferredInput::Order(order) => order.task(),
+                DeferredInput::Reconfigure { id, .. } => id.clone(),
             };
             let done = match deferred {
-                Deferred::Submission(submission) => Box::pin(self.submission(*submission)).await,
-                Deferred::Order(order) => Box::pin(self.order(*order)).await,
-                Deferred::Reconfigure { id, request, setup } => {
+                DeferredInput::Submission(submission) => {
+                    Box::pin(self.submission(*submission)).await
+                }
+                DeferredInput::Order(order) => Box::pin(self.order(*order)).await,
+                DeferredInput::Reconfigure { id, request, setup } => {
                     let done = Box::pin(self.reconfigure(id, *request, *setup)).await;
                     done.map(|()| Flow::Continue(()))
                 }
@@ -392,14 +403,19 @@ impl Actor {
     }
 
     fn is_stopping(&self) -> bool {
-        if self.below == Below::Closing {
+        if self.below == SubtreeState::Closing {
             return true;
         }
         let task = self.conversation.as_ref().and_then(|c| c.task.as_ref());
         task.is_some_and(crate::task::Task::is_stopping)
     }
 
-    fn refuse(&mut self, id: &SubmissionId, info: ErrorInfo, message: &str) -> Result<(), Error> {
+    fn refuse(
+        &mut self,
+        id: &SubmissionId,
+        info: ErrorInfo,
+        message: &str,
+    ) -> Result<(), StoreError> {
         self.emitter.error(
             id,
             ErrorEvent {
@@ -413,7 +429,7 @@ impl Actor {
     /// Tells that the conversation cannot be kept, and ends the task: going on would lose
     /// what it does. Without a task, whoever `asked` is told. The tree hears of it too, or it
     /// would wait for an end that nobody tells.
-    async fn storage_failed(&mut self, asked: &SubmissionId, error: &Error) {
+    async fn storage_failed(&mut self, asked: &SubmissionId, error: &StoreError) {
         tracing::error!(%error, "the conversation cannot be kept");
         let error = |fatal| ErrorEvent {
             message: describe(error),
@@ -426,15 +442,15 @@ impl Actor {
         };
         let Some((mut task, mut msgs)) = given_up else {
             let told = vec![EventMsg::Error(error(false))];
-            return self.emitter.tell_unrecorded(asked, told);
+            return self.emitter.publish_unrecorded(asked, told);
         };
         for (steer, undelivered) in task.take_undelivered() {
             self.emitter
-                .tell_unrecorded(&steer, vec![EventMsg::Error(undelivered)]);
+                .publish_unrecorded(&steer, vec![EventMsg::Error(undelivered)]);
         }
         msgs.push(EventMsg::Error(error(true)));
         msgs.push(EventMsg::TurnAborted(task.aborted(AbortReason::Error)));
-        self.emitter.tell_unrecorded(&task.id, msgs);
+        self.emitter.publish_unrecorded(&task.id, msgs);
     }
 }
 

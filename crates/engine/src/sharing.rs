@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
-use troupe_model::{Instructions, ToolSet};
+use troupe_model::{EncodedInstructions, ToolSet};
 use troupe_tools::Registry;
 
 use crate::limits::INSTRUCTIONS_KEPT;
@@ -11,7 +11,7 @@ use crate::limits::INSTRUCTIONS_KEPT;
 static TOOLS: Mutex<Vec<Weak<ToolSet>>> = Mutex::new(Vec::new());
 
 /// The newest last. They are kept between requests, when nobody uses them.
-static INSTRUCTIONS: Mutex<Vec<Arc<Instructions>>> = Mutex::new(Vec::new());
+static INSTRUCTIONS: Mutex<Vec<Arc<EncodedInstructions>>> = Mutex::new(Vec::new());
 
 /// Returns the set of a registry's tools: of an agent like this one, or a new one.
 pub(crate) fn tools(tools: &Registry) -> Arc<ToolSet> {
@@ -27,12 +27,12 @@ pub(crate) fn tools(tools: &Registry) -> Arc<ToolSet> {
 }
 
 /// Returns instructions with this text: those that were used before, or new ones.
-pub(crate) fn instructions(text: String) -> Arc<Instructions> {
+pub(crate) fn instructions(text: String) -> Arc<EncodedInstructions> {
     let mut kept = INSTRUCTIONS.lock().unwrap_or_else(PoisonError::into_inner);
     let known = kept.iter().position(|one| one.text() == text);
     let instructions = match known {
         Some(place) => kept.remove(place),
-        None => Arc::new(Instructions::new(text)),
+        None => Arc::new(EncodedInstructions::new(text)),
     };
     if kept.len() == INSTRUCTIONS_KEPT {
         kept.remove(0);

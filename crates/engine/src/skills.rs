@@ -22,9 +22,9 @@
 //! that lies beside a skill, and fetching skills from elsewhere.
 
 mod choice;
+mod fingerprint;
 mod front_matter;
 mod listing;
-mod mark;
 mod places;
 mod scan;
 
@@ -34,33 +34,33 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use troupe_protocol::event::{SkillError, SkillScope, SkillSummary};
 
-pub(crate) use choice::{Chosen, at, choose, mentioned};
-pub use front_matter::{FrontMatter, Problem, parse};
+pub(crate) use choice::{ChosenSkill, at, choose, mentioned};
+pub use front_matter::{SkillFileProblem, SkillFrontMatter, parse};
 pub(crate) use listing::{is_listing, listing};
 pub use places::SkillPlaces;
 
 use crate::limits::CATALOGUES_MAX;
-use mark::Mark;
-use places::Root;
-use scan::Bounds;
+use fingerprint::ScanFingerprint;
+use places::SkillRoot;
+use scan::ScanBounds;
 
 /// All skills that can be found. One per process.
 #[derive(Debug, Default)]
-pub struct Skills {
+pub struct SkillLibrary {
     places: SkillPlaces,
     /// By the places that they are of.
-    known: Mutex<HashMap<Vec<Root>, Known>>,
+    known: Mutex<HashMap<Vec<SkillRoot>, CachedCatalogue>>,
 }
 
 #[derive(Debug, Clone)]
-struct Known {
-    catalogue: Arc<Catalogue>,
-    mark: Arc<Mark>,
+struct CachedCatalogue {
+    catalogue: Arc<SkillCatalogue>,
+    mark: Arc<ScanFingerprint>,
 }
 
 /// What there is for a working directory.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Catalogue {
+pub struct SkillCatalogue {
     /// One per name, nearest first.
     pub skills: Vec<Skill>,
     /// Those with the name of a nearer one.
@@ -83,14 +83,14 @@ pub struct Skill {
 
 /// Whether what was read before may be used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Freshness {
+pub enum CatalogueFreshness {
     /// If nothing has changed since.
     Marks,
     /// Everything is read again.
     Reread,
 }
 
-impl Freshness {
+impl CatalogueFreshness {
     pub(crate) fn on_request(force_reload: bool) -> Self {
         if force_reload {
             Self::Reread
@@ -100,7 +100,7 @@ impl Freshness {
     }
 }
 
-impl Skills {
+impl SkillLibrary {
     pub fn new(places: SkillPlaces) -> Self {
         Self {
             places,
@@ -115,8 +115,8 @@ impl Skills {
         self: &Arc<Self>,
         cwd: &Path,
         root_markers: &[String],
-        freshness: Freshness,
-    ) -> Arc<Catalogue> {
+        freshness: CatalogueFreshness,
+    ) -> Arc<SkillCatalogue> {
         let roots = places::existing(&self.places, cwd, root_markers);
         if roots.is_empty() {
             return Arc::default();
@@ -126,37 +126,37 @@ impl Skills {
         read.await.unwrap_or_else(|error| {
             let message = format!("skills were not read: {error}");
             let path = cwd.to_owned();
-            Arc::new(Catalogue {
+            Arc::new(SkillCatalogue {
                 errors: vec![SkillError { path, message }],
-                ..Catalogue::default()
+                ..SkillCatalogue::default()
             })
         })
     }
 
-    /// Does what [`Skills::catalogue`] does, here and now.
-    pub fn catalogue_blocking(&self, cwd: &Path, root_markers: &[String]) -> Arc<Catalogue> {
+    /// Does what [`SkillLibrary::catalogue`] does, here and now.
+    pub fn catalogue_blocking(&self, cwd: &Path, root_markers: &[String]) -> Arc<SkillCatalogue> {
         let roots = places::existing(&self.places, cwd, root_markers);
-        self.read(roots, Freshness::Reread)
+        self.read(roots, CatalogueFreshness::Reread)
     }
 
-    fn read(&self, roots: Vec<Root>, freshness: Freshness) -> Arc<Catalogue> {
+    fn read(&self, roots: Vec<SkillRoot>, freshness: CatalogueFreshness) -> Arc<SkillCatalogue> {
         let known = {
             let known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
             known.get(&roots).cloned()
         };
         if let Some(known) = &known
-            && freshness == Freshness::Marks
+            && freshness == CatalogueFreshness::Marks
             && known.mark.is_current()
         {
             return Arc::clone(&known.catalogue);
         }
-        let (catalogue, mark) = scan::scan(&roots, Bounds::USUAL);
+        let (catalogue, mark) = scan::scan(&roots, ScanBounds::USUAL);
         // The same list is the same value, so that who has told it need not compare.
         let catalogue = match known {
             Some(known) if *known.catalogue == catalogue => known.catalogue,
             _ => Arc::new(catalogue),
         };
-        let entry = Known {
+        let entry = CachedCatalogue {
             catalogue: Arc::clone(&catalogue),
             mark: Arc::new(mark),
         };
@@ -169,7 +169,7 @@ impl Skills {
     }
 }
 
-impl Catalogue {
+impl SkillCatalogue {
     /// Returns the skill that a name means.
     pub fn find(&self, name: &str) -> Option<&Skill> {
         self.skills.iter().find(|skill| skill.name == name)

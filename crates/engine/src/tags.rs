@@ -20,7 +20,7 @@ pub const TAG_LINE_BYTES_MAX: usize = 256;
 
 /// A kind of block and the lines that begin and end it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Tag<T> {
+pub struct BlockTag<T> {
     pub block: T,
     pub open: &'static str,
     pub close: &'static str,
@@ -28,7 +28,7 @@ pub struct Tag<T> {
 
 /// A piece of a text that was read.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Segment<T> {
+pub enum TagSegment<T> {
     /// Text outside of blocks.
     Text(String),
     Open(T),
@@ -40,13 +40,13 @@ pub enum Segment<T> {
 /// Reads one text.
 #[derive(Clone)]
 pub struct TagReader<T: 'static> {
-    tags: &'static [Tag<T>],
-    within: Option<Tag<T>>,
-    line: Line,
+    tags: &'static [BlockTag<T>],
+    within: Option<BlockTag<T>>,
+    line: TagLine,
 }
 
 #[derive(Debug, Clone)]
-enum Line {
+enum TagLine {
     /// What there is of a line that may be a tag.
     Held(String),
     /// The rest of this line is text.
@@ -54,35 +54,35 @@ enum Line {
 }
 
 impl<T: Copy + 'static> TagReader<T> {
-    pub fn new(tags: &'static [Tag<T>]) -> Self {
+    pub fn new(tags: &'static [BlockTag<T>]) -> Self {
         Self {
             tags,
             within: None,
-            line: Line::Held(String::new()),
+            line: TagLine::Held(String::new()),
         }
     }
 
     /// Reads on. Adds what is known now.
-    pub fn push(&mut self, chunk: &str, out: &mut Vec<Segment<T>>) {
+    pub fn push(&mut self, chunk: &str, out: &mut Vec<TagSegment<T>>) {
         for piece in chunk.split_inclusive('\n') {
             let is_whole = piece.ends_with('\n');
             match &mut self.line {
-                Line::Text => {
+                TagLine::Text => {
                     self.pass_on(piece, out);
                     if is_whole {
-                        self.line = Line::Held(String::new());
+                        self.line = TagLine::Held(String::new());
                     }
                 }
-                Line::Held(held) => {
+                TagLine::Held(held) => {
                     held.push_str(piece);
                     let line = std::mem::take(held);
                     if is_whole {
                         self.whole_line(&line, out);
                     } else if self.may_become_tag(&line) {
-                        self.line = Line::Held(line);
+                        self.line = TagLine::Held(line);
                     } else {
                         self.pass_on(&line, out);
-                        self.line = Line::Text;
+                        self.line = TagLine::Text;
                     }
                 }
             }
@@ -90,25 +90,25 @@ impl<T: Copy + 'static> TagReader<T> {
     }
 
     /// Ends the text, and a block that is still open.
-    pub fn finish(mut self, out: &mut Vec<Segment<T>>) {
-        if let Line::Held(line) = std::mem::replace(&mut self.line, Line::Text) {
+    pub fn finish(mut self, out: &mut Vec<TagSegment<T>>) {
+        if let TagLine::Held(line) = std::mem::replace(&mut self.line, TagLine::Text) {
             self.whole_line(&line, out);
         }
         if let Some(tag) = self.within {
-            out.push(Segment::Close(tag.block));
+            out.push(TagSegment::Close(tag.block));
         }
     }
 
-    fn whole_line(&mut self, line: &str, out: &mut Vec<Segment<T>>) {
+    fn whole_line(&mut self, line: &str, out: &mut Vec<TagSegment<T>>) {
         let is = |tag: &str| is_tag(line, tag);
         match self.within {
             Some(tag) if is(tag.close) => {
                 self.within = None;
-                out.push(Segment::Close(tag.block));
+                out.push(TagSegment::Close(tag.block));
             }
             None if let Some(tag) = self.tags.iter().find(|tag| is(tag.open)) => {
                 self.within = Some(*tag);
-                out.push(Segment::Open(tag.block));
+                out.push(TagSegment::Open(tag.block));
             }
             Some(_) | None => self.pass_on(line, out),
         }
@@ -121,26 +121,27 @@ impl<T: Copy + 'static> TagReader<T> {
         }
     }
 
-    fn pass_on(&self, text: &str, out: &mut Vec<Segment<T>>) {
+    fn pass_on(&self, text: &str, out: &mut Vec<TagSegment<T>>) {
         if text.is_empty() {
             return;
         }
         match (self.within, out.last_mut()) {
             // Nothing but text came since the last segment, which is of the same place.
-            (None, Some(Segment::Text(before))) | (Some(_), Some(Segment::Inner(_, before))) => {
+            (None, Some(TagSegment::Text(before)))
+            | (Some(_), Some(TagSegment::Inner(_, before))) => {
                 before.push_str(text);
             }
-            (None, _) => out.push(Segment::Text(text.to_owned())),
-            (Some(tag), _) => out.push(Segment::Inner(tag.block, text.to_owned())),
+            (None, _) => out.push(TagSegment::Text(text.to_owned())),
+            (Some(tag), _) => out.push(TagSegment::Inner(tag.block, text.to_owned())),
         }
     }
 }
 
 /// Reads a whole text that came in chunks.
 pub fn read<'a, T: Copy + 'static>(
-    tags: &'static [Tag<T>],
+    tags: &'static [BlockTag<T>],
     chunks: impl IntoIterator<Item = &'a str>,
-) -> Vec<Segment<T>> {
+) -> Vec<TagSegment<T>> {
     let mut segments = Vec::new();
     let mut reader = TagReader::new(tags);
     for chunk in chunks {

@@ -25,12 +25,12 @@ use troupe_protocol::tree::MessageId;
 use troupe_protocol::{ItemId, ResponseId, SessionId, SubmissionId};
 use troupe_tools::CallContext;
 
-use crate::calls::Calls;
-use crate::evidence::Seen;
-use crate::host::Stopper;
-use crate::output::Output;
-use crate::response::Response;
-use crate::user_input::Message;
+use crate::calls::CycleCalls;
+use crate::evidence::EvidenceCollector;
+use crate::host::StopRequester;
+use crate::output::AnswerFormat;
+use crate::response::IncomingResponse;
+use crate::user_input::CheckedMessage;
 
 #[derive(Debug)]
 pub(crate) struct Task {
@@ -40,19 +40,19 @@ pub(crate) struct Task {
     /// What the model was told of its surroundings holds until the task is over.
     pub context: TurnContext,
     pub started: Instant,
-    pub phase: Phase,
-    pub steered: VecDeque<Steered>,
-    pub output: Output,
+    pub phase: TaskPhase,
+    pub steered: VecDeque<SteeredMessage>,
+    pub output: AnswerFormat,
     pub last_message: Option<String>,
     pub last_response: Option<ResponseId>,
     pub cycles: u32,
-    pub room: Room,
+    pub room: CompactionBudget,
     /// How many messages it was told: the one that it began with, and those that joined it. No
     /// compaction cuts them.
     pub said: usize,
     /// How often the history was compacted to make room.
     pub compactions: u32,
-    pub seen: Seen,
+    pub seen: EvidenceCollector,
     /// Messages of the inbox that it has heard of: the one it began with, those that wait, and
     /// those it took.
     pub heard: HashSet<MessageId>,
@@ -69,7 +69,7 @@ pub(crate) struct Task {
 }
 
 #[derive(Debug)]
-pub(crate) enum Phase {
+pub(crate) enum TaskPhase {
     /// Between two phases, while the next is being made.
     Starting,
     /// Further tools are being found out.
@@ -79,10 +79,10 @@ pub(crate) enum Phase {
     },
     Sampling {
         stream: ModelStream,
-        response: Response,
+        response: IncomingResponse,
     },
-    Calling(Calls),
-    Compacting(Compacting),
+    Calling(CycleCalls),
+    Compacting(RunningCompaction),
     /// The task is a command of the user's own.
     Shell,
     /// The model is done, and the user's hooks are asked whether the task is.
@@ -90,10 +90,10 @@ pub(crate) enum Phase {
         /// Dropping it ends them.
         _asking: AbortOnDropHandle<()>,
     },
-    Stopping(Stopping),
+    Stopping(StoppingTask),
 }
 
-impl Phase {
+impl TaskPhase {
     /// Returns what the diagnostic log calls it.
     fn name(&self) -> &'static str {
         match self {
@@ -112,7 +112,7 @@ impl Phase {
 /// Whether a compaction makes room for the task, so that a history that cannot be made
 /// smaller is not summarised again and again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Room {
+pub(crate) enum CompactionBudget {
     /// A compaction is worth trying.
     Unknown,
     /// The history was compacted, and no response has told yet what is left.
@@ -121,7 +121,7 @@ pub(crate) enum Room {
     Never,
 }
 
-impl Room {
+impl CompactionBudget {
     pub(crate) fn after_compaction(self) -> Self {
         match self {
             Self::Unknown | Self::JustMade => Self::JustMade,
@@ -141,31 +141,31 @@ impl Room {
 
 /// A message that waits for the next model request.
 #[derive(Debug)]
-pub(crate) struct Steered {
-    pub sender: Sender,
+pub(crate) struct SteeredMessage {
+    pub sender: MessageSource,
     pub items: Vec<UserInput>,
-    pub message: Message,
+    pub message: CheckedMessage,
 }
 
-impl Steered {
+impl SteeredMessage {
     /// Returns the id of a message of the inbox.
     pub(crate) fn message_id(&self) -> Option<MessageId> {
         match &self.sender {
-            Sender::Client(_) => None,
-            Sender::Inbox(id) => Some(*id),
+            MessageSource::Client(_) => None,
+            MessageSource::Inbox(id) => Some(*id),
         }
     }
 }
 
 /// Who brought a message, and is told what became of it.
 #[derive(Debug)]
-pub(crate) enum Sender {
+pub(crate) enum MessageSource {
     Client(SubmissionId),
     Inbox(MessageId),
 }
 
 #[derive(Debug)]
-pub(crate) struct Compacting {
+pub(crate) struct RunningCompaction {
     pub stream: ModelStream,
     pub item: ItemId,
     pub summary: String,
@@ -183,34 +183,34 @@ pub(crate) enum AfterCompaction {
 
 /// A task that waits for its tools to clean up.
 #[derive(Debug)]
-pub(crate) struct Stopping {
-    pub why: Stop,
-    pub calls: Calls,
+pub(crate) struct StoppingTask {
+    pub why: StopCause,
+    pub calls: CycleCalls,
     pub deadline: tokio::time::Instant,
 }
 
 /// Why a task is stopped.
 #[derive(Debug, Clone)]
-pub(crate) struct Stop {
+pub(crate) struct StopCause {
     pub reason: AbortReason,
     /// Who wished it; counts for an interrupt.
-    pub by: Stopper,
+    pub by: StopRequester,
     /// Told directly before `turn_aborted`.
     pub error: Option<ErrorEvent>,
 }
 
-impl Stop {
+impl StopCause {
     /// A stop that somebody else's wish explains.
     pub(crate) fn quietly(reason: AbortReason) -> Self {
         Self {
             reason,
-            by: Stopper::default(),
+            by: StopRequester::default(),
             error: None,
         }
     }
 
     /// A stop that a person or an agent asked for.
-    pub(crate) fn interrupted(by: Stopper) -> Self {
+    pub(crate) fn interrupted(by: StopRequester) -> Self {
         let stop = Self::fatal(
             AbortReason::Interrupted,
             "interrupted".to_owned(),
@@ -223,7 +223,7 @@ impl Stop {
     pub(crate) fn fatal(reason: AbortReason, message: String, info: ErrorInfo) -> Self {
         Self {
             reason,
-            by: Stopper::default(),
+            by: StopRequester::default(),
             error: Some(ErrorEvent {
                 message,
                 fatal: true,
@@ -239,7 +239,7 @@ impl Task {
         epoch: u64,
         context: TurnContext,
         started_at_ms: i64,
-        output: Output,
+        output: AnswerFormat,
     ) -> Self {
         let span = tracing::info_span!("task", %id);
         Self {
@@ -247,16 +247,16 @@ impl Task {
             epoch,
             context,
             started: Instant::now(),
-            phase: Phase::Starting,
+            phase: TaskPhase::Starting,
             steered: VecDeque::new(),
             output,
             last_message: None,
             last_response: None,
             cycles: 0,
-            room: Room::Unknown,
+            room: CompactionBudget::Unknown,
             said: 0,
             compactions: 0,
-            seen: Seen::since(started_at_ms),
+            seen: EvidenceCollector::since(started_at_ms),
             heard: HashSet::new(),
             headline: None,
             stops_refused: 0,
@@ -267,7 +267,7 @@ impl Task {
     }
 
     /// Changes the phase.
-    pub(crate) fn enter(&mut self, phase: Phase) {
+    pub(crate) fn enter(&mut self, phase: TaskPhase) {
         self.span.in_scope(|| {
             tracing::debug!(
                 from = self.phase.name(),
@@ -314,8 +314,8 @@ impl Task {
     /// Returns what nobody will tell the model any more, with what its senders are told. What
     /// came from the inbox is still there.
     pub(crate) fn take_undelivered(&mut self) -> Vec<(SubmissionId, ErrorEvent)> {
-        let undelivered = |steered: Steered| {
-            let Sender::Client(submission) = steered.sender else {
+        let undelivered = |steered: SteeredMessage| {
+            let MessageSource::Client(submission) = steered.sender else {
                 return None;
             };
             let error = ErrorEvent {
@@ -333,20 +333,20 @@ impl Task {
     }
 
     pub(crate) fn is_stopping(&self) -> bool {
-        matches!(self.phase, Phase::Stopping(_))
+        matches!(self.phase, TaskPhase::Stopping(_))
     }
 
     /// Waits for the next piece of the model's answer; for ever if none is expected.
     pub(crate) async fn next_batch(&mut self) -> Vec<ModelEvent> {
         let stream = match &mut self.phase {
-            Phase::Sampling { stream, .. } => stream,
-            Phase::Compacting(compacting) => &mut compacting.stream,
-            Phase::Starting
-            | Phase::Equipping { .. }
-            | Phase::Calling(_)
-            | Phase::Shell
-            | Phase::Leaving { .. }
-            | Phase::Stopping(_) => {
+            TaskPhase::Sampling { stream, .. } => stream,
+            TaskPhase::Compacting(compacting) => &mut compacting.stream,
+            TaskPhase::Starting
+            | TaskPhase::Equipping { .. }
+            | TaskPhase::Calling(_)
+            | TaskPhase::Shell
+            | TaskPhase::Leaving { .. }
+            | TaskPhase::Stopping(_) => {
                 return std::future::pending().await;
             }
         };
@@ -360,14 +360,14 @@ impl Task {
     /// Returns the moment at which tools that do not clean up are dropped.
     pub(crate) fn stop_deadline(&self) -> Option<tokio::time::Instant> {
         match &self.phase {
-            Phase::Stopping(stopping) => Some(stopping.deadline),
-            Phase::Starting
-            | Phase::Equipping { .. }
-            | Phase::Sampling { .. }
-            | Phase::Calling(_)
-            | Phase::Compacting(_)
-            | Phase::Shell
-            | Phase::Leaving { .. } => None,
+            TaskPhase::Stopping(stopping) => Some(stopping.deadline),
+            TaskPhase::Starting
+            | TaskPhase::Equipping { .. }
+            | TaskPhase::Sampling { .. }
+            | TaskPhase::Calling(_)
+            | TaskPhase::Compacting(_)
+            | TaskPhase::Shell
+            | TaskPhase::Leaving { .. } => None,
         }
     }
 }

@@ -17,13 +17,13 @@ use troupe_protocol::tree::MessageMetadata;
 pub(crate) use picture::{DecodedPictures, PictureSource, linked as linked_picture};
 
 use crate::limits::{INPUT_CHARS_MAX, INPUT_IMAGES_MAX, SKILLS_CHOSEN_MAX};
-use crate::skills::{self, Catalogue, Chosen, Skill};
+use crate::skills::{self, ChosenSkill, Skill, SkillCatalogue};
 
 /// A message that was found to be sound.
 #[derive(Debug)]
-pub(crate) struct Message {
+pub(crate) struct CheckedMessage {
     /// What it chose goes before it.
-    pub skills: Vec<Chosen>,
+    pub skills: Vec<ChosenSkill>,
     /// None if nothing is said: the model goes on with what it knows.
     pub item: Option<ResponseItem>,
     /// Set if the engine wrote it.
@@ -32,9 +32,9 @@ pub(crate) struct Message {
     pub client_id: Option<String>,
 }
 
-impl Message {
+impl CheckedMessage {
     /// A task that begins without a word.
-    pub(crate) fn unspoken() -> Self {
+    pub(crate) fn without_text() -> Self {
         Self {
             skills: Vec::new(),
             item: None,
@@ -45,7 +45,7 @@ impl Message {
 
     /// Returns what the model is told, in order.
     pub(crate) fn history(&self) -> impl Iterator<Item = ResponseItem> {
-        let skills = self.skills.iter().map(Chosen::item);
+        let skills = self.skills.iter().map(ChosenSkill::item);
         skills.chain(self.marked_item())
     }
 
@@ -61,7 +61,7 @@ impl Message {
     }
 }
 
-impl From<ResponseItem> for Message {
+impl From<ResponseItem> for CheckedMessage {
     fn from(item: ResponseItem) -> Self {
         Self {
             skills: Vec::new(),
@@ -74,17 +74,17 @@ impl From<ResponseItem> for Message {
 
 /// Where a message is read.
 #[derive(Debug)]
-pub(crate) struct Place {
+pub(crate) struct MessageContext {
     /// What relative paths start at.
     pub cwd: PathBuf,
-    pub skills: Arc<Catalogue>,
-    pub author: Author,
+    pub skills: Arc<SkillCatalogue>,
+    pub author: MessageAuthor,
     pub pictures: Arc<DecodedPictures>,
 }
 
 /// Who wrote a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Author {
+pub(crate) enum MessageAuthor {
     /// A person, who chooses skills by `$name` too.
     User,
     /// Another agent, or the engine for it, who may quote anything.
@@ -92,16 +92,19 @@ pub(crate) enum Author {
 }
 
 /// Tells whether the message cannot be read without knowing the skills.
-pub(crate) fn needs_skills(items: &[UserInput], author: Author) -> bool {
+pub(crate) fn needs_skills(items: &[UserInput], author: MessageAuthor) -> bool {
     items.iter().any(|item| match item {
         UserInput::Skill { .. } => true,
-        UserInput::Text { text, .. } => author == Author::User && text.contains('$'),
+        UserInput::Text { text, .. } => author == MessageAuthor::User && text.contains('$'),
         _ => false,
     })
 }
 
 /// Reads a message, or says what is wrong with it.
-pub(crate) async fn read(items: &[UserInput], place: &Place) -> Result<Message, ErrorEvent> {
+pub(crate) async fn read(
+    items: &[UserInput],
+    place: &MessageContext,
+) -> Result<CheckedMessage, ErrorEvent> {
     check(items).map_err(|problem| refusal(&problem))?;
     let skills = choose(items, place)
         .await
@@ -117,7 +120,7 @@ pub(crate) async fn read(items: &[UserInput], place: &Place) -> Result<Message, 
         let text = format!("Use the skill {}.", names.join(", "));
         content.push(ContentItem::InputText { text });
     }
-    Ok(Message {
+    Ok(CheckedMessage {
         skills,
         item: Some(
             ResponseItem::Message {
@@ -192,7 +195,7 @@ fn check_elements(text: &str, elements: &[TextElement]) -> Result<(), String> {
 }
 
 /// Returns what an item becomes in the message; nothing if it stands elsewhere.
-async fn part(item: &UserInput, place: &Place) -> Result<Option<ContentItem>, String> {
+async fn part(item: &UserInput, place: &MessageContext) -> Result<Option<ContentItem>, String> {
     Ok(Some(match item {
         // Its elements are for people.
         UserInput::Text { text, .. } => ContentItem::InputText { text: text.clone() },
@@ -208,7 +211,7 @@ async fn part(item: &UserInput, place: &Place) -> Result<Option<ContentItem>, St
 }
 
 /// Reads the skills that a message asks for, on a thread that may block.
-async fn choose(items: &[UserInput], place: &Place) -> Result<Vec<Chosen>, String> {
+async fn choose(items: &[UserInput], place: &MessageContext) -> Result<Vec<ChosenSkill>, String> {
     if !needs_skills(items, place.author) {
         return Ok(Vec::new());
     }
@@ -223,14 +226,14 @@ async fn choose(items: &[UserInput], place: &Place) -> Result<Vec<Chosen>, Strin
 fn chosen(
     items: &[UserInput],
     cwd: &Path,
-    author: Author,
-    catalogue: &Catalogue,
-) -> Result<Vec<Chosen>, String> {
+    author: MessageAuthor,
+    catalogue: &SkillCatalogue,
+) -> Result<Vec<ChosenSkill>, String> {
     let mut wanted: Vec<&Skill> = Vec::new();
     for item in items {
         let found = match item {
             UserInput::Skill { name, path } => vec![explicit(name, &cwd.join(path), catalogue)?],
-            UserInput::Text { text, .. } if author == Author::User => {
+            UserInput::Text { text, .. } if author == MessageAuthor::User => {
                 skills::mentioned(text, catalogue)
             }
             _ => continue,
@@ -255,7 +258,11 @@ fn chosen(
 }
 
 /// Only what was found can be chosen: another agent may ask for any path.
-fn explicit<'a>(name: &str, path: &Path, catalogue: &'a Catalogue) -> Result<&'a Skill, String> {
+fn explicit<'a>(
+    name: &str,
+    path: &Path,
+    catalogue: &'a SkillCatalogue,
+) -> Result<&'a Skill, String> {
     skills::at(path, catalogue).ok_or_else(|| {
         format!(
             "there is no skill {name} at {}; list_skills tells which there are, and what is wrong \

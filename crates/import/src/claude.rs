@@ -9,12 +9,12 @@ use std::collections::HashMap;
 use std::path::PathBuf;
 
 use serde_json::Value;
-use troupe_protocol::{Fragment, ResponseItem};
+use troupe_protocol::{ContextFragment, ResponseItem};
 
 use crate::fields::{flag, owned, text, time};
-use crate::losses::{Loss, Losses};
-use crate::passage::{Heading, Passage, TimedPassage, TurnEnd};
-use branch::{Branch, Standing};
+use crate::losses::{LossKind, LossReport};
+use crate::passage::{ConversationHeading, Passage, TimedPassage, TurnEnd};
+use branch::{LineStanding, LiveBranch};
 
 /// Commands of the program itself, which its model has no part in.
 const LOCAL_COMMANDS: [&str; 30] = [
@@ -81,8 +81,8 @@ enum NameOrigin {
 /// Reads the lines of one conversation, in their order.
 #[derive(Debug)]
 pub struct ClaudeReader {
-    pub heading: Heading,
-    branch: Branch,
+    pub heading: ConversationHeading,
+    branch: LiveBranch,
     named: NameOrigin,
     /// What a compaction keeps of the messages before it, by their ids.
     kept: HashMap<String, Vec<ResponseItem>>,
@@ -95,9 +95,9 @@ pub(crate) fn is_own(line: &Value) -> bool {
 }
 
 impl ClaudeReader {
-    pub fn new(branch: Branch) -> Self {
+    pub fn new(branch: LiveBranch) -> Self {
         Self {
-            heading: Heading::default(),
+            heading: ConversationHeading::default(),
             branch,
             named: NameOrigin::None,
             kept: HashMap::new(),
@@ -106,7 +106,7 @@ impl ClaudeReader {
     }
 
     /// Reads a line and adds what it tells.
-    pub fn line(&mut self, line: &Value, out: &mut Vec<TimedPassage>, losses: &mut Losses) {
+    pub fn line(&mut self, line: &Value, out: &mut Vec<TimedPassage>, losses: &mut LossReport) {
         let at = time(line, "timestamp");
         let first = out.len();
         let mut add = |passage| out.push(TimedPassage { at, passage });
@@ -116,14 +116,14 @@ impl ClaudeReader {
             "custom-title" => self.name(owned(line, "customTitle"), NameOrigin::Person, &mut add),
             "user" | "assistant" | "system" | "attachment" => {
                 match self.branch.standing(line) {
-                    Standing::Live => {}
-                    Standing::Child => return losses.add(Loss::Child),
-                    Standing::Left => return losses.add(Loss::LeftBranch),
-                    Standing::Repeated => return losses.add(Loss::Duplicate),
+                    LineStanding::Live => {}
+                    LineStanding::Child => return losses.add(LossKind::Child),
+                    LineStanding::Left => return losses.add(LossKind::LeftBranch),
+                    LineStanding::Repeated => return losses.add(LossKind::Duplicate),
                 }
-                self.look(line);
+                self.note_origin(line);
                 self.entry(line, &mut add, losses);
-                self.keep(line, &out[first..]);
+                self.keep_preserved_message(line, &out[first..]);
             }
             // What the program keeps for itself: snapshots of files, queues, its own state.
             _ => {}
@@ -131,7 +131,7 @@ impl ClaudeReader {
     }
 
     /// Reads what each line says of where it was written.
-    fn look(&mut self, line: &Value) {
+    fn note_origin(&mut self, line: &Value) {
         let heading = &mut self.heading;
         heading.id = heading.id.take().or_else(|| owned(line, "sessionId"));
         heading.started = heading.started.or_else(|| time(line, "timestamp"));
@@ -159,7 +159,7 @@ impl ClaudeReader {
         }
     }
 
-    fn entry(&mut self, line: &Value, add: &mut dyn FnMut(Passage), losses: &mut Losses) {
+    fn entry(&mut self, line: &Value, add: &mut dyn FnMut(Passage), losses: &mut LossReport) {
         let message = line.get("message").unwrap_or(&Value::Null);
         match text(line, "type").unwrap_or_default() {
             "assistant" => {
@@ -194,7 +194,7 @@ impl ClaudeReader {
 
     /// Keeps the words of a message that a later compaction keeps. Calls without their answers
     /// would be of no use to it.
-    fn keep(&mut self, line: &Value, passages: &[TimedPassage]) {
+    fn keep_preserved_message(&mut self, line: &Value, passages: &[TimedPassage]) {
         let Some(id) = text(line, "uuid").filter(|id| self.branch.is_preserved(id)) else {
             return;
         };
@@ -210,11 +210,11 @@ impl ClaudeReader {
 
 /// Marks what the model was told by the program that it was part of.
 fn note(words: &str) -> ResponseItem {
-    let open = Fragment::Imported.opening();
+    let open = ContextFragment::Imported.opening();
     ResponseItem::user_text(format!("{open}\n{}\n</imported_note>", words.trim()))
 }
 
-fn user(line: &Value, message: &Value, add: &mut dyn FnMut(Passage), losses: &mut Losses) {
+fn user(line: &Value, message: &Value, add: &mut dyn FnMut(Passage), losses: &mut LossReport) {
     for answer in blocks::answers(message, losses) {
         add(Passage::Answered(answer));
     }
@@ -224,7 +224,7 @@ fn user(line: &Value, message: &Value, add: &mut dyn FnMut(Passage), losses: &mu
         add(Passage::Told(note(words)));
         add(Passage::TurnEnded(TurnEnd::Interrupted));
     } else if words.starts_with(CAVEAT_TAG) {
-        losses.add(Loss::Surroundings);
+        losses.add(LossKind::Surroundings);
     } else if let Some(command) = blocks::command(words) {
         let name = command.split_whitespace().next().unwrap_or_default();
         if LOCAL_COMMANDS.contains(&name) {
@@ -244,10 +244,10 @@ fn user(line: &Value, message: &Value, add: &mut dyn FnMut(Passage), losses: &mu
 }
 
 /// What the user said while the model was at work stands beside the messages.
-fn attachment(line: &Value, add: &mut dyn FnMut(Passage), losses: &mut Losses) {
+fn attachment(line: &Value, add: &mut dyn FnMut(Passage), losses: &mut LossReport) {
     let attached = line.get("attachment").unwrap_or(&Value::Null);
     match (text(attached, "type"), text(attached, "prompt")) {
         (Some("queued_command"), Some(prompt)) => add(blocks::asked_text(prompt)),
-        _ => losses.add(Loss::Surroundings),
+        _ => losses.add(LossKind::Surroundings),
     }
 }

@@ -11,9 +11,9 @@ use serde_json::Value;
 use troupe_protocol::ResponseItem;
 
 use crate::fields::{owned, text, time};
-use crate::losses::{Loss, Losses};
-use crate::pairing::Pairing;
-use crate::passage::{Heading, Passage, TimedPassage, TurnEnd};
+use crate::losses::{LossKind, LossReport};
+use crate::pairing::CallPairing;
+use crate::passage::{ConversationHeading, Passage, TimedPassage, TurnEnd};
 
 /// Characters of the user's messages that go with a summary which says nothing of them.
 const KEPT_CHARS_MAX: usize = 80_000;
@@ -30,7 +30,7 @@ const BOOKKEEPING: [&str; 5] = [
 /// Reads the lines of one rollout, in their order.
 #[derive(Debug, Default)]
 pub struct CodexReader {
-    pub heading: Heading,
+    pub heading: ConversationHeading,
     /// What the user said last, for a compaction that does not say what it kept.
     recent: VecDeque<String>,
     recent_chars: usize,
@@ -48,7 +48,7 @@ pub(crate) fn is_own(line: &Value) -> bool {
 
 impl CodexReader {
     /// Reads a line and adds what it tells.
-    pub fn line(&mut self, line: &Value, out: &mut Vec<TimedPassage>, losses: &mut Losses) {
+    pub fn line(&mut self, line: &Value, out: &mut Vec<TimedPassage>, losses: &mut LossReport) {
         let at = time(line, "timestamp");
         let mut add = |passage| out.push(TimedPassage { at, passage });
         let Some(payload) = line.get("payload") else {
@@ -67,16 +67,16 @@ impl CodexReader {
             "response_item" => self.item(payload, &mut add, losses),
             "compacted" => add(self.compacted(payload, losses)),
             "event_msg" => event(payload, &mut add),
-            "inter_agent_communication" => losses.add(Loss::Child),
+            "inter_agent_communication" => losses.add(LossKind::Child),
             kind if BOOKKEEPING.contains(&kind) => {}
-            _ => losses.add(Loss::Content),
+            _ => losses.add(LossKind::Content),
         }
     }
 
-    fn meta(&mut self, meta: &Value, losses: &mut Losses) {
+    fn meta(&mut self, meta: &Value, losses: &mut LossReport) {
         let git = meta.get("git").unwrap_or(&Value::Null);
         let source = meta.get("source").unwrap_or(&Value::Null);
-        self.heading = Heading {
+        self.heading = ConversationHeading {
             id: owned(meta, "id"),
             started: time(meta, "timestamp"),
             cwd: text(meta, "cwd").map(PathBuf::from),
@@ -89,7 +89,7 @@ impl CodexReader {
         };
         let base = meta.get("history_base");
         if base.is_some_and(|base| !base.is_null()) {
-            losses.add(Loss::EarlierFile);
+            losses.add(LossKind::EarlierFile);
         }
     }
 
@@ -102,17 +102,17 @@ impl CodexReader {
         }
     }
 
-    fn item(&mut self, item: &Value, add: &mut dyn FnMut(Passage), losses: &mut Losses) {
+    fn item(&mut self, item: &Value, add: &mut dyn FnMut(Passage), losses: &mut LossReport) {
         for passage in items::read(item, losses) {
             if let Passage::Asked { told, .. } = &passage {
-                self.heard(told);
+                self.remember_user_message(told);
             }
             add(passage);
         }
     }
 
     /// Remembers what the user said last.
-    fn heard(&mut self, told: &ResponseItem) {
+    fn remember_user_message(&mut self, told: &ResponseItem) {
         let ResponseItem::Message { content, .. } = told else {
             return;
         };
@@ -126,7 +126,7 @@ impl CodexReader {
         }
     }
 
-    fn compacted(&mut self, payload: &Value, losses: &mut Losses) -> Passage {
+    fn compacted(&mut self, payload: &Value, losses: &mut LossReport) -> Passage {
         let summary = text(payload, "message").unwrap_or_default();
         let items = payload.get("replacement_history").and_then(Value::as_array);
         let replacement = if let Some(items) = items {
@@ -145,8 +145,8 @@ impl CodexReader {
 }
 
 /// Returns what the model goes on with. The summary stands among the user's messages there.
-fn replacement(items: &[Value], summary: &str, losses: &mut Losses) -> Vec<ResponseItem> {
-    let mut pairing = Pairing::default();
+fn replacement(items: &[Value], summary: &str, losses: &mut LossReport) -> Vec<ResponseItem> {
+    let mut pairing = CallPairing::default();
     let mut paired = Vec::new();
     for item in items {
         for passage in items::read(item, losses) {

@@ -45,7 +45,7 @@ pub enum ImportError {
     Taken { session: SessionId },
 
     #[error(transparent)]
-    Store(#[from] troupe_store::Error),
+    Store(#[from] troupe_store::StoreError),
 }
 
 impl ImportError {

@@ -12,7 +12,7 @@
 //! What is carried over: who said what, calls and their answers, pictures, compactions, going
 //! back, name, working directory. What is not: the other agent's instructions and surroundings
 //! (ours take their place), its rights (a session works under ours), sealed reasoning, which only
-//! the account can open that it was made for. [`Losses`] counts what was left behind, so that a
+//! the account can open that it was made for. [`LossReport`] counts what was left behind, so that a
 //! person is told.
 //!
 //! Files are somebody else's and of any size: they are read a line at a time, and only the turn at
@@ -34,10 +34,10 @@ pub mod takeover;
 mod fields;
 mod pairing;
 mod pictures;
-mod scribe;
+mod rollout_writer;
 
 pub use error::ImportError;
-pub use losses::Losses;
+pub use losses::LossReport;
 pub use passage::{Passage, TurnEnd};
-pub use places::{Candidate, Places};
-pub use takeover::{Frame, Imported, Origin, Takeover};
+pub use places::{ForeignDirectories, ImportCandidate};
+pub use takeover::{ForeignConversation, ImportReport, ImportSettings, Takeover};

@@ -6,7 +6,7 @@ use crate::limits::BROKEN_LINES_TOLD_MAX;
 
 /// A kind of thing that stays behind.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Loss {
+pub enum LossKind {
     /// Reasoning that only the provider can read, and only for the account that it was made for.
     SealedReasoning,
     /// A summary of what came before that only the provider can read.
@@ -33,7 +33,7 @@ pub enum Loss {
     EarlierFile,
 }
 
-impl Loss {
+impl LossKind {
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::SealedReasoning => "sealed_reasoning",
@@ -81,14 +81,14 @@ impl Loss {
 }
 
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Losses {
-    counts: BTreeMap<Loss, u64>,
+pub struct LossReport {
+    counts: BTreeMap<LossKind, u64>,
     broken: Vec<(usize, String)>,
     broken_more: u64,
 }
 
-impl Losses {
-    pub fn add(&mut self, loss: Loss) {
+impl LossReport {
+    pub fn add(&mut self, loss: LossKind) {
         *self.counts.entry(loss).or_default() += 1;
     }
 
@@ -101,7 +101,7 @@ impl Losses {
         }
     }
 
-    pub fn counts(&self) -> impl Iterator<Item = (Loss, u64)> {
+    pub fn counts(&self) -> impl Iterator<Item = (LossKind, u64)> {
         self.counts.iter().map(|(loss, count)| (*loss, *count))
     }
 
@@ -111,7 +111,7 @@ impl Losses {
     }
 
     /// Returns a line for each thing that a person should know.
-    pub fn told(&self) -> Vec<String> {
+    pub fn report_lines(&self) -> Vec<String> {
         let counted = self
             .counts()
             .map(|(loss, count)| format!("{count} × {}", loss.words()));

@@ -10,7 +10,7 @@ use troupe_protocol::CallId;
 use troupe_protocol::history::{ResponseItem, ToolOutputBody};
 
 use crate::limits::{CALL_ID_CHARS_MAX, TOOL_NAME_CHARS_MAX};
-use crate::losses::{Loss, Losses};
+use crate::losses::{LossKind, LossReport};
 use crate::passage::{Passage, TimedPassage};
 
 /// What a call is answered with that has no answer.
@@ -19,7 +19,7 @@ const MISSING_ANSWER: &str =
 
 /// Passes a conversation on, with what belongs together side by side.
 #[derive(Debug, Default)]
-pub(crate) struct Pairing {
+pub(crate) struct CallPairing {
     /// The calls that wait for an answer, in their order.
     open: Vec<OpenCall>,
     /// Answers have come, so the response with the calls is over.
@@ -45,13 +45,13 @@ enum CallKind {
     Custom,
 }
 
-impl Pairing {
+impl CallPairing {
     /// Takes a piece and adds to `out` what can go on now.
     pub(crate) fn push(
         &mut self,
         piece: TimedPassage,
         out: &mut Vec<TimedPassage>,
-        losses: &mut Losses,
+        losses: &mut LossReport,
     ) {
         let TimedPassage { at, passage } = piece;
         match passage {
@@ -104,11 +104,11 @@ impl Pairing {
         &mut self,
         at: Option<troupe_store::UnixMillis>,
         out: &mut Vec<TimedPassage>,
-        losses: &mut Losses,
+        losses: &mut LossReport,
     ) {
         while !self.open.is_empty() || !self.held.is_empty() {
             for call in std::mem::take(&mut self.open) {
-                losses.add(Loss::CallWithoutAnswer);
+                losses.add(LossKind::CallWithoutAnswer);
                 let answer = call.answer(MISSING_ANSWER.into());
                 out.push(TimedPassage {
                     at,
@@ -121,7 +121,7 @@ impl Pairing {
     }
 
     /// Passes on what was held, once nothing is open any more.
-    fn release(&mut self, out: &mut Vec<TimedPassage>, losses: &mut Losses) {
+    fn release(&mut self, out: &mut Vec<TimedPassage>, losses: &mut LossReport) {
         if !self.open.is_empty() {
             return;
         }
@@ -131,7 +131,7 @@ impl Pairing {
         }
     }
 
-    fn call(&mut self, mut item: ResponseItem, losses: &mut Losses) -> Option<ResponseItem> {
+    fn call(&mut self, mut item: ResponseItem, losses: &mut LossReport) -> Option<ResponseItem> {
         let (kind, name, about, id) = match &mut item {
             ResponseItem::FunctionCall {
                 name,
@@ -149,14 +149,14 @@ impl Pairing {
         };
         let foreign = id.0.clone();
         let about = fingerprint(name, about);
-        *name = fitting(name, TOOL_NAME_CHARS_MAX, "tool");
-        let mut own = fitting(&foreign, CALL_ID_CHARS_MAX, "call");
+        *name = provider_safe_name(name, TOOL_NAME_CHARS_MAX, "tool");
+        let mut own = provider_safe_name(&foreign, CALL_ID_CHARS_MAX, "call");
         match self.seen.entry(own.clone()) {
             Entry::Vacant(entry) => {
                 entry.insert(about);
             }
             Entry::Occupied(entry) if *entry.get() == about => {
-                losses.add(Loss::Duplicate);
+                losses.add(LossKind::Duplicate);
                 return None;
             }
             Entry::Occupied(_) => {
@@ -173,7 +173,7 @@ impl Pairing {
         Some(item)
     }
 
-    fn answer(&mut self, item: ResponseItem, losses: &mut Losses) -> Option<ResponseItem> {
+    fn answer(&mut self, item: ResponseItem, losses: &mut LossReport) -> Option<ResponseItem> {
         let (ResponseItem::FunctionCallOutput { call_id, output }
         | ResponseItem::CustomToolCallOutput { call_id, output }) = item
         else {
@@ -181,7 +181,7 @@ impl Pairing {
         };
         let asked = self.open.iter().position(|call| call.foreign == call_id.0);
         let Some(asked) = asked else {
-            losses.add(Loss::AnswerWithoutCall);
+            losses.add(LossKind::AnswerWithoutCall);
             return None;
         };
         self.is_answered = true;
@@ -206,7 +206,7 @@ fn fingerprint(name: &str, about: &str) -> u64 {
 }
 
 /// Returns a name that every provider takes.
-fn fitting(name: &str, chars_max: usize, fallback: &str) -> String {
+fn provider_safe_name(name: &str, chars_max: usize, fallback: &str) -> String {
     let letter = |c: char| {
         if c.is_ascii_alphanumeric() || c == '_' || c == '-' {
             c

@@ -55,7 +55,7 @@ pub struct TimedPassage {
 
 /// What is known of a conversation before its first words.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Heading {
+pub struct ConversationHeading {
     /// As the other agent names the conversation.
     pub id: Option<String>,
     pub started: Option<UnixMillis>,

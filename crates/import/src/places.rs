@@ -11,11 +11,11 @@ use troupe_store::UnixMillis;
 
 use crate::fields::{owned, text};
 use crate::limits::{FILES_LOOKED_AT_MAX, NAME_INDEX_BYTES_MAX};
-use crate::takeover::Origin;
+use crate::takeover::ForeignConversation;
 
 /// The directories of an agent.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Places {
+pub struct ForeignDirectories {
     pub agent: ForeignAgent,
     /// `$CODEX_HOME` or `$CLAUDE_CONFIG_DIR`, or what stands for them.
     pub home: PathBuf,
@@ -23,24 +23,24 @@ pub struct Places {
 
 /// A conversation that was found.
 #[derive(Debug)]
-pub struct Candidate {
-    pub origin: Origin,
+pub struct ImportCandidate {
+    pub origin: ForeignConversation,
     /// When its file was written last.
     pub updated: UnixMillis,
 }
 
 /// What a search brought.
 #[derive(Debug, Default)]
-pub struct Found {
+pub struct FoundConversations {
     /// Those that changed last come first.
-    pub candidates: Vec<Candidate>,
+    pub candidates: Vec<ImportCandidate>,
     /// Files that could not be read, and why.
     pub skipped: Vec<(PathBuf, String)>,
     /// There were more files than are looked at.
     pub is_cut: bool,
 }
 
-impl Places {
+impl ForeignDirectories {
     /// Returns the directory that is searched.
     pub fn directory(&self, cwd: Option<&Path>) -> PathBuf {
         match (self.agent, cwd) {
@@ -51,8 +51,8 @@ impl Places {
     }
 
     /// Looks for conversations that were had in `cwd`, or anywhere.
-    pub fn search(&self, cwd: Option<&Path>) -> Found {
-        let mut found = Found::default();
+    pub fn search(&self, cwd: Option<&Path>) -> FoundConversations {
+        let mut found = FoundConversations::default();
         let mut files = Vec::new();
         let depth = match (self.agent, cwd) {
             (ForeignAgent::Codex, _) => 3,
@@ -62,9 +62,9 @@ impl Places {
         found.is_cut = !collect(&self.directory(cwd), depth, &mut files);
         files.sort_by_key(|(updated, path)| (std::cmp::Reverse(*updated), path.clone()));
         for (updated, path) in files {
-            match Origin::open(&path) {
+            match ForeignConversation::open(&path) {
                 Ok(origin) if origin.agent == self.agent && is_wanted(&origin, cwd) => {
-                    found.candidates.push(Candidate { origin, updated });
+                    found.candidates.push(ImportCandidate { origin, updated });
                 }
                 Ok(_) => {}
                 Err(error) => found.skipped.push((path, error.to_string())),
@@ -75,7 +75,7 @@ impl Places {
 }
 
 /// Conversations of sub-agents, and those in which nobody has spoken, are nobody's to go on with.
-fn is_wanted(origin: &Origin, cwd: Option<&Path>) -> bool {
+fn is_wanted(origin: &ForeignConversation, cwd: Option<&Path>) -> bool {
     let heading = &origin.heading;
     let is_here = cwd.is_none_or(|cwd| heading.cwd.as_deref() == Some(cwd));
     is_here && !heading.is_child && heading.preview.is_some()
@@ -123,7 +123,7 @@ fn modified(metadata: &fs::Metadata) -> UnixMillis {
 }
 
 /// Returns the name that Codex keeps beside its rollouts, in `session_index.jsonl`.
-pub(crate) fn name_beside(origin: &Origin) -> Option<String> {
+pub(crate) fn name_beside(origin: &ForeignConversation) -> Option<String> {
     if origin.agent != ForeignAgent::Codex {
         return None;
     }

@@ -60,7 +60,7 @@ impl SourceFile {
         mut wants_more: impl FnMut(NumberedLine<'_>) -> bool,
     ) -> Result<(), ImportError> {
         let file = open_plain(&self.path)?;
-        let mut lines = Lines {
+        let mut lines = SourceLines {
             reader: BufReader::new(io::Read::take(file, self.bytes)),
             line: Vec::new(),
         };
@@ -117,12 +117,12 @@ fn open_plain(path: &Path) -> Result<File, ImportError> {
     })
 }
 
-struct Lines<R> {
+struct SourceLines<R> {
     reader: R,
     line: Vec<u8>,
 }
 
-impl<R: BufRead> Lines<R> {
+impl<R: BufRead> SourceLines<R> {
     /// Reads the next line. `None` at the end; `false` if it is too long to be kept.
     fn next(&mut self) -> io::Result<Option<bool>> {
         self.line.clear();

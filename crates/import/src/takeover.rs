@@ -9,34 +9,34 @@ use troupe_protocol::SessionId;
 use troupe_protocol::discard;
 use troupe_protocol::rollout::{ForeignAgent, ImportedFrom, RolloutRecord, SessionMeta};
 use troupe_protocol::session::{GitInfo, SessionSource, TurnContext};
-use troupe_store::{Clock, EmbeddedStore, LiveHistory, Store, UnixMillis};
+use troupe_store::{EmbeddedStore, LiveHistory, SessionStore, StoreClock, UnixMillis};
 use uuid::Uuid;
 
-use crate::claude::{self, ClaudeReader, branch::Survey};
+use crate::claude::{self, ClaudeReader, branch::BranchSurvey};
 use crate::codex::{self, CodexReader};
 use crate::error::ImportError;
 use crate::fields::{one_line, text};
 use crate::limits::{HEAD_LINES_MAX, PREVIEW_CHARS_MAX};
-use crate::losses::Losses;
-use crate::pairing::Pairing;
-use crate::passage::{Heading, Passage, TimedPassage};
+use crate::losses::LossReport;
+use crate::pairing::CallPairing;
+use crate::passage::{ConversationHeading, Passage, TimedPassage};
 use crate::places;
-use crate::scribe::{CLOSING_ID, Scribe, Sink, TURN_ID_PREFIX};
+use crate::rollout_writer::{CLOSING_ID, RecordSink, RolloutWriter, TURN_ID_PREFIX};
 use crate::source::{NumberedLine, SourceFile};
 
 /// A conversation of another agent that can be taken over.
 #[derive(Debug)]
-pub struct Origin {
+pub struct ForeignConversation {
     pub agent: ForeignAgent,
     pub file: SourceFile,
     /// As far as the beginning of the file tells.
-    pub heading: Heading,
+    pub heading: ConversationHeading,
 }
 
 /// What the session is given that the conversation does not bring along: a session works with
 /// the models and under the rights that its user configured here.
 #[derive(Debug, Clone)]
-pub struct Frame {
+pub struct ImportSettings {
     pub model_provider: String,
     pub context: TurnContext,
     pub cli_version: String,
@@ -44,7 +44,7 @@ pub struct Frame {
 
 /// Which session is made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Identity {
+pub enum ImportIdentity {
     /// The same for the same conversation, so that it is taken over once.
     Derived,
     /// Another one each time.
@@ -53,15 +53,15 @@ pub enum Identity {
 
 /// What became of a conversation.
 #[derive(Debug)]
-pub struct Imported {
+pub struct ImportReport {
     pub session: SessionId,
     pub outcome: ImportOutcome,
-    pub heading: Heading,
+    pub heading: ConversationHeading,
     pub name: Option<String>,
     /// What was or would be written; nothing for a session that was there.
     pub turns: usize,
     pub items: u64,
-    pub losses: Losses,
+    pub losses: LossReport,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -69,26 +69,26 @@ pub enum ImportOutcome {
     Made,
     /// The conversation had gone on since it was taken over, and the session had not.
     Updated,
-    Known(SinceThen),
+    Known(ForeignProgress),
     /// Nothing was written.
     Rehearsed,
 }
 
 /// What the other agent did since its conversation was taken over.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum SinceThen {
+pub enum ForeignProgress {
     Nothing,
     /// Both went on, so neither can take the place of the other.
     WentOnApart,
 }
 
-impl Origin {
+impl ForeignConversation {
     /// Looks at a file and finds out whose conversation it is.
     pub fn open(path: &Path) -> Result<Self, ImportError> {
         let file = SourceFile::open(path)?;
         let mut agent = None;
         let mut own = None;
-        let mut heading = Heading::default();
+        let mut heading = ConversationHeading::default();
         let mut codex = CodexReader::default();
         let mut seen = 0;
         file.read(|line| {
@@ -102,7 +102,7 @@ impl Origin {
             if own.is_none() && is_ours(&line) {
                 own = Some(heading.id.clone().unwrap_or_default());
             }
-            look(&line, agent, &mut codex, &mut heading);
+            read_heading(&line, agent, &mut codex, &mut heading);
             let is_enough = heading.preview.is_some() && heading.cwd.is_some();
             !is_enough && own.is_none() && seen < HEAD_LINES_MAX
         })?;
@@ -148,33 +148,33 @@ pub fn derived_session(agent: ForeignAgent, id: &str) -> SessionId {
 #[derive(Debug)]
 pub struct Takeover<'a> {
     pub home: &'a Path,
-    pub frame: Frame,
-    pub identity: Identity,
+    pub frame: ImportSettings,
+    pub identity: ImportIdentity,
 }
 
 impl Takeover<'_> {
     /// Makes a session of a conversation, unless there is one.
-    pub async fn run(self, origin: &Origin) -> Result<Imported, ImportError> {
+    pub async fn run(self, origin: &ForeignConversation) -> Result<ImportReport, ImportError> {
         let store = EmbeddedStore::open(self.home)?;
         let (session, outcome) = match self.identity {
-            Identity::Fresh => (SessionId::random(), ImportOutcome::Made),
-            Identity::Derived => {
+            ImportIdentity::Fresh => (SessionId::random(), ImportOutcome::Made),
+            ImportIdentity::Derived => {
                 let session = origin.session();
                 match standing(&store, session, origin).await? {
-                    Standing::Absent => (session, ImportOutcome::Made),
-                    Standing::Outdated => {
+                    ImportStanding::Absent => (session, ImportOutcome::Made),
+                    ImportStanding::Outdated => {
                         store.delete(session).await?;
                         (session, ImportOutcome::Updated)
                     }
-                    Standing::Known(since) => {
-                        return Ok(Imported::known(session, origin, since));
+                    ImportStanding::Known(since) => {
+                        return Ok(ImportReport::known(session, origin, since));
                     }
                 }
             }
         };
         let written = self.write(origin, session).await;
         match written {
-            Ok(imported) => Ok(Imported {
+            Ok(imported) => Ok(ImportReport {
                 outcome,
                 ..imported
             }),
@@ -191,27 +191,36 @@ impl Takeover<'_> {
         }
     }
 
-    async fn write(&self, origin: &Origin, session: SessionId) -> Result<Imported, ImportError> {
+    async fn write(
+        &self,
+        origin: &ForeignConversation,
+        session: SessionId,
+    ) -> Result<ImportReport, ImportError> {
         let started = origin.heading.started.unwrap_or_default();
         let time = Arc::new(AtomicI64::new(started.0));
         let clock = {
             let time = Arc::clone(&time);
-            Clock::new(move || UnixMillis(time.load(Ordering::Acquire)))
+            StoreClock::new(move || UnixMillis(time.load(Ordering::Acquire)))
         };
         let store = EmbeddedStore::with_clock(self.home, clock)?;
         let meta = self.meta(origin, session, started);
         let mut context = self.frame.context.clone();
         context.cwd.clone_from(&meta.cwd);
         let log = store.create(&meta).await?;
-        let scribe = Scribe::new(Sink::Log(log), time, session, context, started);
+        let scribe = RolloutWriter::new(RecordSink::Log(log), time, session, context, started);
         let (sink, imported) = transcribe(origin, scribe, session)?;
-        if let Sink::Log(log) = sink {
+        if let RecordSink::Log(log) = sink {
             log.close().await?;
         }
         Ok(imported)
     }
 
-    fn meta(&self, origin: &Origin, session: SessionId, started: UnixMillis) -> SessionMeta {
+    fn meta(
+        &self,
+        origin: &ForeignConversation,
+        session: SessionId,
+        started: UnixMillis,
+    ) -> SessionMeta {
         let heading = &origin.heading;
         let cwd = heading.cwd.clone().filter(|cwd| cwd.is_absolute());
         let git = heading.branch.is_some() || heading.commit.is_some();
@@ -242,17 +251,26 @@ impl Takeover<'_> {
 }
 
 /// Reads a conversation to its end and says what would become of it. Writes nothing.
-pub fn rehearse(origin: &Origin, frame: &Frame) -> Result<Imported, ImportError> {
+pub fn preview_import(
+    origin: &ForeignConversation,
+    frame: &ImportSettings,
+) -> Result<ImportReport, ImportError> {
     let session = origin.session();
     let started = origin.heading.started.unwrap_or_default();
     let time = Arc::new(AtomicI64::new(started.0));
-    let scribe = Scribe::new(Sink::Nowhere, time, session, frame.context.clone(), started);
+    let scribe = RolloutWriter::new(
+        RecordSink::Nowhere,
+        time,
+        session,
+        frame.context.clone(),
+        started,
+    );
     let (_, imported) = transcribe(origin, scribe, session)?;
     Ok(imported)
 }
 
-impl Imported {
-    fn known(session: SessionId, origin: &Origin, since: SinceThen) -> Self {
+impl ImportReport {
+    fn known(session: SessionId, origin: &ForeignConversation, since: ForeignProgress) -> Self {
         Self {
             session,
             outcome: ImportOutcome::Known(since),
@@ -260,25 +278,25 @@ impl Imported {
             name: None,
             turns: 0,
             items: 0,
-            losses: Losses::default(),
+            losses: LossReport::default(),
         }
     }
 }
 
 /// Writes a whole conversation.
 fn transcribe(
-    origin: &Origin,
-    mut scribe: Scribe,
+    origin: &ForeignConversation,
+    mut scribe: RolloutWriter,
     session: SessionId,
-) -> Result<(Sink, Imported), ImportError> {
-    let mut losses = Losses::default();
+) -> Result<(RecordSink, ImportReport), ImportError> {
+    let mut losses = LossReport::default();
     if let Some(name) = places::name_beside(origin) {
         let passage = Passage::Named(name);
         scribe.write(TimedPassage { at: None, passage })?;
     }
-    let mut pairing = Pairing::default();
+    let mut pairing = CallPairing::default();
     let mut paired = Vec::new();
-    let mut write = |pieces: Vec<TimedPassage>, losses: &mut Losses| {
+    let mut write = |pieces: Vec<TimedPassage>, losses: &mut LossReport| {
         for piece in pieces {
             pairing.push(piece, &mut paired, losses);
         }
@@ -295,9 +313,9 @@ fn transcribe(
             reader.heading
         }
         ForeignAgent::Claude => {
-            let mut survey = Survey::default();
+            let mut survey = BranchSurvey::default();
             // What cannot be read is told by the pass that would need it.
-            each_line(&origin.file, &mut Losses::default(), |line, _| {
+            each_line(&origin.file, &mut LossReport::default(), |line, _| {
                 survey.line(line);
                 Ok(())
             })?;
@@ -317,10 +335,10 @@ fn transcribe(
             path: origin.file.path().to_owned(),
         });
     }
-    let imported = Imported {
+    let imported = ImportReport {
         session,
         outcome: ImportOutcome::Rehearsed,
-        heading: Heading {
+        heading: ConversationHeading {
             preview: origin.heading.preview.clone(),
             ..heading
         },
@@ -330,15 +348,15 @@ fn transcribe(
         losses,
     };
     let note = format!("imported from {}", origin.agent.as_str());
-    let sink = scribe.close(Clock::system().now(), note)?;
+    let sink = scribe.close(StoreClock::system().now(), note)?;
     Ok((sink, imported))
 }
 
 /// Shows each line that can be read to `each`, until it fails.
 fn each_line(
     file: &SourceFile,
-    losses: &mut Losses,
-    mut each: impl FnMut(&Value, &mut Losses) -> Result<(), troupe_store::Error>,
+    losses: &mut LossReport,
+    mut each: impl FnMut(&Value, &mut LossReport) -> Result<(), troupe_store::StoreError>,
 ) -> Result<(), ImportError> {
     let mut failure = None;
     file.read(|line| {
@@ -387,25 +405,30 @@ fn is_ours(line: &Value) -> bool {
 }
 
 /// Reads what the beginning of a file tells.
-fn look(line: &Value, agent: Option<ForeignAgent>, codex: &mut CodexReader, heading: &mut Heading) {
+fn read_heading(
+    line: &Value,
+    agent: Option<ForeignAgent>,
+    codex: &mut CodexReader,
+    heading: &mut ConversationHeading,
+) {
     let mut pieces = Vec::new();
-    let mut losses = Losses::default();
+    let mut losses = LossReport::default();
     match agent {
         None => return,
         Some(ForeignAgent::Codex) => {
             codex.line(line, &mut pieces, &mut losses);
             let preview = heading.preview.take();
-            *heading = Heading {
+            *heading = ConversationHeading {
                 preview,
                 ..codex.heading.clone()
             };
         }
         Some(ForeignAgent::Claude) => {
-            let mut survey = Survey::default();
+            let mut survey = BranchSurvey::default();
             survey.line(line);
             let mut reader = ClaudeReader::new(survey.branch());
             reader.line(line, &mut pieces, &mut losses);
-            let Heading {
+            let ConversationHeading {
                 id,
                 started,
                 cwd,
@@ -422,7 +445,7 @@ fn look(line: &Value, agent: Option<ForeignAgent>, codex: &mut CodexReader, head
         }
     }
     let asked = pieces.iter().find_map(|piece| match &piece.passage {
-        Passage::Asked { told, .. } => told_text(told),
+        Passage::Asked { told, .. } => message_text(told),
         _ => None,
     });
     if heading.preview.is_none() {
@@ -430,7 +453,7 @@ fn look(line: &Value, agent: Option<ForeignAgent>, codex: &mut CodexReader, head
     }
 }
 
-fn told_text(told: &troupe_protocol::ResponseItem) -> Option<String> {
+fn message_text(told: &troupe_protocol::ResponseItem) -> Option<String> {
     match told {
         troupe_protocol::ResponseItem::Message { content, .. } => content
             .iter()
@@ -441,21 +464,21 @@ fn told_text(told: &troupe_protocol::ResponseItem) -> Option<String> {
 }
 
 /// How a session stands to the conversation that it may have been made from.
-enum Standing {
+enum ImportStanding {
     Absent,
     /// It can be made again without losing anything.
     Outdated,
-    Known(SinceThen),
+    Known(ForeignProgress),
 }
 
 async fn standing(
-    store: &dyn Store,
+    store: &dyn SessionStore,
     session: SessionId,
-    origin: &Origin,
-) -> Result<Standing, ImportError> {
+    origin: &ForeignConversation,
+) -> Result<ImportStanding, ImportError> {
     let live = match store.read_live(session).await {
         Ok(live) => live,
-        Err(troupe_store::Error::NotFound { .. }) => return Ok(Standing::Absent),
+        Err(troupe_store::StoreError::NotFound { .. }) => return Ok(ImportStanding::Absent),
         Err(error) => return Err(error.into()),
     };
     let Some(from) = &live.meta.imported_from else {
@@ -463,35 +486,37 @@ async fn standing(
     };
     let has_grown = from.bytes != origin.file.bytes();
     Ok(match progress(&live) {
-        Progress::Unfinished => Standing::Outdated,
-        Progress::Untouched if has_grown => Standing::Outdated,
-        Progress::GoneOn if has_grown => Standing::Known(SinceThen::WentOnApart),
-        Progress::Untouched | Progress::GoneOn => Standing::Known(SinceThen::Nothing),
+        SessionProgress::Unfinished => ImportStanding::Outdated,
+        SessionProgress::Untouched if has_grown => ImportStanding::Outdated,
+        SessionProgress::GoneOn if has_grown => ImportStanding::Known(ForeignProgress::WentOnApart),
+        SessionProgress::Untouched | SessionProgress::GoneOn => {
+            ImportStanding::Known(ForeignProgress::Nothing)
+        }
     })
 }
 
 /// What happened in a session since it was made from a conversation.
-enum Progress {
+enum SessionProgress {
     /// The import itself was cut off.
     Unfinished,
     Untouched,
     GoneOn,
 }
 
-fn progress(live: &LiveHistory) -> Progress {
+fn progress(live: &LiveHistory) -> SessionProgress {
     let mut is_finished = false;
     for (_, line) in &live.records {
         if let RolloutRecord::EventMsg(event) = &line.record {
             let id = event.id.as_str();
             if !id.starts_with(TURN_ID_PREFIX) && id != CLOSING_ID {
-                return Progress::GoneOn;
+                return SessionProgress::GoneOn;
             }
             is_finished |= id == CLOSING_ID;
         }
     }
     if is_finished {
-        Progress::Untouched
+        SessionProgress::Untouched
     } else {
-        Progress::Unfinished
+        SessionProgress::Unfinished
     }
 }

@@ -7,7 +7,7 @@
 use schemars::JsonSchema;
 use serde::Deserialize;
 use troupe_protocol::policy::{ApprovalPolicy, SandboxPolicy};
-use troupe_tools::rules::Ruling;
+use troupe_tools::rules::CommandRuling;
 
 /// When a person is asked before a tool is called.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Deserialize, JsonSchema)]
@@ -26,20 +26,20 @@ pub enum ApprovalMode {
 
 /// What a tool says about itself.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) struct Hints {
+pub(crate) struct ToolHints {
     pub read_only: bool,
     pub destructive: bool,
 }
 
 /// What the turn allows.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Rights<'a> {
+pub(crate) struct CallRights<'a> {
     pub approvals: ApprovalPolicy,
     pub sandbox: &'a SandboxPolicy,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Verdict {
+pub(crate) enum ApprovalVerdict {
     Allow,
     /// With the reason that a person is told.
     Ask(String),
@@ -49,9 +49,13 @@ pub(crate) enum Verdict {
     Forbid(String),
 }
 
-pub(crate) fn verdict(mode: ApprovalMode, hints: Hints, rights: Rights<'_>) -> Verdict {
+pub(crate) fn verdict(
+    mode: ApprovalMode,
+    hints: ToolHints,
+    rights: CallRights<'_>,
+) -> ApprovalVerdict {
     let Some(reason) = reason_to_ask(mode, hints, rights) else {
-        return Verdict::Allow;
+        return ApprovalVerdict::Allow;
     };
     asking(reason.to_owned(), rights)
 }
@@ -59,47 +63,51 @@ pub(crate) fn verdict(mode: ApprovalMode, hints: Hints, rights: Rights<'_>) -> V
 /// Applies the user's rules to what would be without them. What a rule allows is not asked for;
 /// a read-only sandbox and a role hold all the same.
 pub(crate) fn ruled(
-    verdict: Verdict,
-    ruling: &Ruling,
-    rights: Rights<'_>,
+    verdict: ApprovalVerdict,
+    ruling: &CommandRuling,
+    rights: CallRights<'_>,
     is_held: bool,
-) -> Verdict {
+) -> ApprovalVerdict {
     let is_read_only = matches!(rights.sandbox, SandboxPolicy::ReadOnly { .. });
     match ruling {
-        Ruling::Silent => verdict,
-        Ruling::Allow { .. } if is_read_only || is_held => verdict,
-        Ruling::Allow { .. } => Verdict::Allow,
-        Ruling::Ask(rule) => stricter(verdict, format!("{rule} says to ask"), rights),
-        Ruling::Unreadable(error) => stricter(
+        CommandRuling::Silent => verdict,
+        CommandRuling::Allow { .. } if is_read_only || is_held => verdict,
+        CommandRuling::Allow { .. } => ApprovalVerdict::Allow,
+        CommandRuling::Ask(rule) => stricter(verdict, format!("{rule} says to ask"), rights),
+        CommandRuling::Unreadable(error) => stricter(
             verdict,
             format!("the rules cannot be read ({error})"),
             rights,
         ),
-        Ruling::Forbid(rule) => Verdict::Forbid(format!(
+        CommandRuling::Forbid(rule) => ApprovalVerdict::Forbid(format!(
             "refused by {rule}: this tool is not to be called. Do not try it by other means: \
              reach the goal another way, or tell the user what to do"
         )),
     }
 }
 
-fn stricter(verdict: Verdict, reason: String, rights: Rights<'_>) -> Verdict {
+fn stricter(verdict: ApprovalVerdict, reason: String, rights: CallRights<'_>) -> ApprovalVerdict {
     match verdict {
-        Verdict::Allow => asking(reason, rights),
-        Verdict::Ask(other) => Verdict::Ask(format!("{other}; {reason}")),
-        refused @ (Verdict::Refuse(_) | Verdict::Forbid(_)) => refused,
+        ApprovalVerdict::Allow => asking(reason, rights),
+        ApprovalVerdict::Ask(other) => ApprovalVerdict::Ask(format!("{other}; {reason}")),
+        refused @ (ApprovalVerdict::Refuse(_) | ApprovalVerdict::Forbid(_)) => refused,
     }
 }
 
-fn asking(reason: String, rights: Rights<'_>) -> Verdict {
+fn asking(reason: String, rights: CallRights<'_>) -> ApprovalVerdict {
     match rights.approvals {
-        ApprovalPolicy::Never => Verdict::Refuse(reason),
+        ApprovalPolicy::Never => ApprovalVerdict::Refuse(reason),
         ApprovalPolicy::Untrusted | ApprovalPolicy::OnFailure | ApprovalPolicy::OnRequest => {
-            Verdict::Ask(reason)
+            ApprovalVerdict::Ask(reason)
         }
     }
 }
 
-fn reason_to_ask(mode: ApprovalMode, hints: Hints, rights: Rights<'_>) -> Option<&'static str> {
+fn reason_to_ask(
+    mode: ApprovalMode,
+    hints: ToolHints,
+    rights: CallRights<'_>,
+) -> Option<&'static str> {
     let asks_readers = mode == ApprovalMode::Prompt;
     if hints.read_only && !asks_readers {
         return None;

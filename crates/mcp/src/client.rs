@@ -16,25 +16,25 @@ use troupe_protocol::discard;
 use troupe_protocol::mcp::ElicitationResponse;
 use troupe_protocol::op::ElicitationDecision;
 
-use crate::calls::Calls;
+use crate::calls::InFlightCalls;
 use crate::limits::PROGRESS_QUEUE_MAX;
 
 /// Our end of a connection.
 #[derive(Debug)]
-pub(crate) struct Client {
+pub(crate) struct McpClient {
     server: String,
-    pub calls: Calls,
+    pub calls: InFlightCalls,
     /// Progress of all calls; each picks its own.
     pub progress: broadcast::Sender<ProgressNotificationParam>,
     /// The server's tools are no longer what they were.
     changed: Arc<Notify>,
 }
 
-impl Client {
+impl McpClient {
     pub(crate) fn new(server: &str, changed: Arc<Notify>) -> Self {
         Self {
             server: server.to_owned(),
-            calls: Calls::default(),
+            calls: InFlightCalls::default(),
             progress: broadcast::Sender::new(PROGRESS_QUEUE_MAX),
             changed,
         }
@@ -63,7 +63,7 @@ impl Client {
     }
 }
 
-impl ClientHandler for Client {
+impl ClientHandler for McpClient {
     fn get_info(&self) -> ClientConfig {
         let elicitation = ElicitationCapability::new()
             .with_form(FormElicitationCapability::new())

@@ -13,15 +13,15 @@ use crate::limits::{STARTUP_TIME_DEFAULT, TOOL_TIME_DEFAULT};
 
 /// A server's configuration, checked. Equal ones mean the same server.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
-#[serde(try_from = "Keys")]
+#[serde(try_from = "ServerKeys")]
 pub struct ServerConfig {
-    pub door: Door,
+    pub door: ServerEndpoint,
     pub enabled: bool,
     /// Without it a task fails.
     pub required: bool,
     pub startup_time_max: Duration,
     pub tool_time_max: Duration,
-    pub choice: ToolChoice,
+    pub choice: ToolSelection,
     /// Calls may run beside other calls of the same turn.
     pub parallel: bool,
     pub approval: ApprovalMode,
@@ -31,7 +31,7 @@ pub struct ServerConfig {
 
 /// How a server is reached.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Door {
+pub enum ServerEndpoint {
     /// A program that is started, and spoken to through its stdin and stdout.
     Stdio {
         command: String,
@@ -52,13 +52,13 @@ pub enum Door {
 
 /// Which of a server's tools are offered.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct ToolChoice {
+pub struct ToolSelection {
     /// None allows all.
     pub enabled: Option<BTreeSet<String>>,
     pub disabled: BTreeSet<String>,
 }
 
-impl ToolChoice {
+impl ToolSelection {
     pub(crate) fn allows(&self, tool: &str) -> bool {
         let enabled = self.enabled.as_ref();
         enabled.is_none_or(|enabled| enabled.contains(tool)) && !self.disabled.contains(tool)
@@ -74,8 +74,8 @@ impl ServerConfig {
     /// Returns the variables whose values are meant for the server alone.
     pub fn secret_variables(&self) -> Vec<String> {
         match &self.door {
-            Door::Stdio { .. } => Vec::new(),
-            Door::Http {
+            ServerEndpoint::Stdio { .. } => Vec::new(),
+            ServerEndpoint::Http {
                 bearer_token_env_var,
                 env_http_headers,
                 ..
@@ -90,18 +90,18 @@ impl ServerConfig {
 
 impl JsonSchema for ServerConfig {
     fn schema_name() -> Cow<'static, str> {
-        Keys::schema_name()
+        ServerKeys::schema_name()
     }
 
     fn json_schema(generator: &mut SchemaGenerator) -> Schema {
-        Keys::json_schema(generator)
+        ServerKeys::json_schema(generator)
     }
 }
 
 /// A server of the Model Context Protocol. It has either a `command` or a `url`.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[schemars(rename = "McpServer")]
-struct Keys {
+struct ServerKeys {
     /// The program to start.
     command: Option<String>,
     /// Its arguments.
@@ -110,7 +110,7 @@ struct Keys {
     /// PATH and HOME.
     env: Option<BTreeMap<String, String>>,
     /// Names of variables that the program gets from the environment.
-    env_vars: Option<Vec<Variable>>,
+    env_vars: Option<Vec<EnvVariable>>,
     /// Where the program is started; the directory that troupe works in if absent.
     cwd: Option<PathBuf>,
     /// The address of a server that speaks streamable HTTP.
@@ -151,34 +151,37 @@ struct ToolKeys {
 /// A variable by its name, alone or with where it comes from.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(untagged)]
-enum Variable {
+enum EnvVariable {
     Name(String),
-    From { name: String, source: Option<Place> },
+    From {
+        name: String,
+        source: Option<VariableSource>,
+    },
 }
 
 #[derive(Debug, Clone, Copy, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
-enum Place {
+enum VariableSource {
     /// The environment of this program.
     Local,
 }
 
-impl Variable {
+impl EnvVariable {
     fn into_name(self) -> String {
         match self {
             Self::Name(name)
             | Self::From {
                 name,
-                source: None | Some(Place::Local),
+                source: None | Some(VariableSource::Local),
             } => name,
         }
     }
 }
 
-impl TryFrom<Keys> for ServerConfig {
+impl TryFrom<ServerKeys> for ServerConfig {
     type Error = String;
 
-    fn try_from(mut keys: Keys) -> Result<Self, String> {
+    fn try_from(mut keys: ServerKeys) -> Result<Self, String> {
         let door = door(&mut keys)?;
         let startup = keys.startup_timeout_sec;
         let call = keys.tool_timeout_sec;
@@ -189,7 +192,7 @@ impl TryFrom<Keys> for ServerConfig {
             required: keys.required.unwrap_or(false),
             startup_time_max: time("startup_timeout_sec", startup, STARTUP_TIME_DEFAULT)?,
             tool_time_max: time("tool_timeout_sec", call, TOOL_TIME_DEFAULT)?,
-            choice: ToolChoice {
+            choice: ToolSelection {
                 enabled: keys.enabled_tools.map(BTreeSet::from_iter),
                 disabled: keys.disabled_tools.into_iter().flatten().collect(),
             },
@@ -202,7 +205,7 @@ impl TryFrom<Keys> for ServerConfig {
     }
 }
 
-fn door(keys: &mut Keys) -> Result<Door, String> {
+fn door(keys: &mut ServerKeys) -> Result<ServerEndpoint, String> {
     let stdio_only = [
         ("args", keys.args.is_some()),
         ("env", keys.env.is_some()),
@@ -223,11 +226,11 @@ fn door(keys: &mut Keys) -> Result<Door, String> {
                 return Err("command is empty; name the program to start".to_owned());
             }
             let variables = keys.env_vars.take().into_iter().flatten();
-            Ok(Door::Stdio {
+            Ok(ServerEndpoint::Stdio {
                 command,
                 args: keys.args.take().unwrap_or_default(),
                 env: keys.env.take().unwrap_or_default(),
-                env_vars: variables.map(Variable::into_name).collect(),
+                env_vars: variables.map(EnvVariable::into_name).collect(),
                 cwd: keys.cwd.take(),
             })
         }
@@ -238,7 +241,7 @@ fn door(keys: &mut Keys) -> Result<Door, String> {
                     "url {url:?} begins neither with http:// nor https://"
                 ));
             }
-            Ok(Door::Http {
+            Ok(ServerEndpoint::Http {
                 url,
                 bearer_token_env_var: keys.bearer_token_env_var.take(),
                 http_headers: keys.http_headers.take().unwrap_or_default(),

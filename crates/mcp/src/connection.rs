@@ -19,24 +19,24 @@ use tokio::time::{Instant, sleep_until};
 use troupe_process::{CommandSpec, Confinement, StdinMode};
 use troupe_protocol::EventMsg;
 use troupe_protocol::discard;
-use troupe_tools::{Call, ToolEvent};
+use troupe_tools::{ToolEvent, ToolInvocation};
 
-use crate::approval::Hints;
-use crate::client::Client;
-use crate::config::{Door, ServerConfig};
+use crate::approval::ToolHints;
+use crate::client::McpClient;
+use crate::config::{ServerConfig, ServerEndpoint};
 use crate::environment::environment;
-use crate::hub::HubDeps;
 use crate::limits::{PAGES_MAX, PROGRESS_EVENTS_MAX, TOOLS_MAX};
 use crate::plain;
-use crate::stdio::{Obituary, StdioTransport};
-use crate::streamable::{self, Address};
+use crate::server_pool::McpServerPoolDeps;
+use crate::stdio::{ServerExitReason, StdioTransport};
+use crate::streamable::{self, HttpTarget};
 
 /// An open connection. Dropping it ends the server's process.
 #[derive(Debug)]
-pub(crate) struct Connection {
-    running: RunningService<RoleClient, Client>,
+pub(crate) struct McpConnection {
+    running: RunningService<RoleClient, McpClient>,
     /// Of a process of ours.
-    obituary: Option<Obituary>,
+    obituary: Option<ServerExitReason>,
 }
 
 /// A tool as its server describes it.
@@ -47,12 +47,12 @@ pub(crate) struct ToolInfo {
     pub description: Option<String>,
     pub input_schema: Value,
     pub annotations: Option<Value>,
-    pub hints: Hints,
+    pub hints: ToolHints,
 }
 
 /// What a server offers.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub(crate) struct Catalogue {
+pub(crate) struct ServerCatalogue {
     pub tools: Vec<ToolInfo>,
     pub has_resources: bool,
     /// The server has more tools than are taken.
@@ -61,7 +61,7 @@ pub(crate) struct Catalogue {
 
 /// Why there is no answer.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub(crate) enum Trouble {
+pub(crate) enum McpCallError {
     /// The connection ended.
     #[error("{0}")]
     Gone(String),
@@ -76,22 +76,22 @@ pub(crate) enum Trouble {
 
 /// A list that comes in pages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Listed {
+pub(crate) enum ResourceListKind {
     Resources,
     Templates,
 }
 
-impl Connection {
+impl McpConnection {
     /// Opens a connection, or says what is in the way.
     pub(crate) async fn open(
         name: &str,
         config: &ServerConfig,
-        deps: &HubDeps,
+        deps: &McpServerPoolDeps,
         changed: Arc<Notify>,
     ) -> Result<Self, String> {
-        let client = Client::new(name, changed);
+        let client = McpClient::new(name, changed);
         match &config.door {
-            Door::Stdio { .. } => {
+            ServerEndpoint::Stdio { .. } => {
                 let spec = command(&config.door, deps)?;
                 let process = deps.launcher.spawn(spec).await;
                 let process = process.map_err(|error| plain::chain(&error))?;
@@ -111,13 +111,13 @@ impl Connection {
                     Err(error) => Err(plain::opening(&error)),
                 }
             }
-            Door::Http {
+            ServerEndpoint::Http {
                 url,
                 bearer_token_env_var,
                 http_headers,
                 env_http_headers,
             } => {
-                let address = Address {
+                let address = HttpTarget {
                     url,
                     bearer_token_env_var: bearer_token_env_var.as_deref(),
                     http_headers,
@@ -143,13 +143,13 @@ impl Connection {
     }
 
     /// Asks for everything that the server offers.
-    pub(crate) async fn catalogue(&self) -> Result<Catalogue, Trouble> {
+    pub(crate) async fn catalogue(&self) -> Result<ServerCatalogue, McpCallError> {
         let info = self.running.peer_info();
         let capabilities = info.map(|info| info.capabilities.clone());
         let capabilities = capabilities.unwrap_or_default();
-        let mut catalogue = Catalogue {
+        let mut catalogue = ServerCatalogue {
             has_resources: capabilities.resources.is_some(),
-            ..Catalogue::default()
+            ..ServerCatalogue::default()
         };
         if capabilities.tools.is_none() {
             return Ok(catalogue);
@@ -158,7 +158,7 @@ impl Connection {
         for _ in 0..PAGES_MAX {
             let page = PaginatedRequestParams::default().with_cursor(cursor);
             let listed = self.running.list_tools(Some(page)).await;
-            let page = self.told(listed).await?;
+            let page = self.checked_answer(listed).await?;
             catalogue
                 .tools
                 .extend(page.tools.into_iter().map(tool_info));
@@ -177,9 +177,9 @@ impl Connection {
         &self,
         tool: &str,
         arguments: Map<String, Value>,
-        call: &Call,
+        call: &ToolInvocation,
         time_max: Duration,
-    ) -> Result<Value, Trouble> {
+    ) -> Result<Value, McpCallError> {
         let client = self.running.service();
         let entry = client.calls.enter(call);
         // Before the request is sent, so that no step is missed.
@@ -189,7 +189,7 @@ impl Connection {
         let request = ClientRequest::CallToolRequest(CallToolRequest::new(params));
         let options = PeerRequestOptions::no_options();
         let sent = self.running.send_request_with_option(request, options);
-        let mut handle = self.told(sent.await).await?;
+        let mut handle = self.checked_answer(sent.await).await?;
         entry.is_request(&handle.id);
         let mut deadline = Instant::now() + time_max;
         let mut told = 0;
@@ -212,11 +212,11 @@ impl Connection {
                 },
                 answer = &mut handle.rx => {
                     let answer = answer.unwrap_or(Err(ServiceError::TransportClosed));
-                    return result(self.told(answer).await?);
+                    return result(self.checked_answer(answer).await?);
                 }
                 () = call.cancel.cancelled() => {
                     withdraw(handle, "the user interrupted the call").await;
-                    return Err(Trouble::Cancelled);
+                    return Err(McpCallError::Cancelled);
                 }
                 () = sleep_until(deadline) => {
                     // The server waits for a person, not the person for the server.
@@ -225,7 +225,7 @@ impl Connection {
                         continue;
                     }
                     withdraw(handle, "the call took too long").await;
-                    return Err(Trouble::TimedOut(time_max));
+                    return Err(McpCallError::TimedOut(time_max));
                 }
             }
         }
@@ -236,54 +236,54 @@ impl Connection {
         &self,
         tool: &str,
         arguments: Map<String, Value>,
-    ) -> Result<Value, Trouble> {
+    ) -> Result<Value, McpCallError> {
         let mut params = CallToolRequestParams::new(tool.to_owned());
         params.arguments = Some(arguments);
         let answer = self.running.call_tool(params).await;
-        to_value(self.told(answer).await?)
+        to_value(self.checked_answer(answer).await?)
     }
 
     /// Returns one page of a list, as the server wrote it.
     pub(crate) async fn list(
         &self,
-        what: Listed,
+        what: ResourceListKind,
         cursor: Option<String>,
-    ) -> Result<Value, Trouble> {
+    ) -> Result<Value, McpCallError> {
         let page = Some(PaginatedRequestParams::default().with_cursor(cursor));
         match what {
-            Listed::Resources => {
+            ResourceListKind::Resources => {
                 let listed = self.running.list_resources(page).await;
-                to_value(self.told(listed).await?)
+                to_value(self.checked_answer(listed).await?)
             }
-            Listed::Templates => {
+            ResourceListKind::Templates => {
                 let listed = self.running.list_resource_templates(page).await;
-                to_value(self.told(listed).await?)
+                to_value(self.checked_answer(listed).await?)
             }
         }
     }
 
-    pub(crate) async fn read(&self, uri: &str) -> Result<Value, Trouble> {
+    pub(crate) async fn read(&self, uri: &str) -> Result<Value, McpCallError> {
         let params = ReadResourceRequestParams::new(uri);
         let read = self.running.read_resource(params).await;
-        to_value(self.told(read).await?)
+        to_value(self.checked_answer(read).await?)
     }
 
     /// Returns an answer, or why there is none.
-    async fn told<T>(&self, answer: Result<T, ServiceError>) -> Result<T, Trouble> {
+    async fn checked_answer<T>(&self, answer: Result<T, ServiceError>) -> Result<T, McpCallError> {
         let error = match answer {
             Ok(answer) => return Ok(answer),
             Err(error) => error,
         };
         Err(match error {
-            ServiceError::McpError(error) => Trouble::Refused(error.message.into_owned()),
+            ServiceError::McpError(error) => McpCallError::Refused(error.message.into_owned()),
             ServiceError::TransportClosed | ServiceError::TransportSend(_) => {
                 let ended = match &self.obituary {
                     Some(obituary) => obituary.read().await,
                     None => None,
                 };
-                Trouble::Gone(ended.unwrap_or_else(|| plain::request(&error)))
+                McpCallError::Gone(ended.unwrap_or_else(|| plain::request(&error)))
             }
-            error => Trouble::Refused(plain::request(&error)),
+            error => McpCallError::Refused(plain::request(&error)),
         })
     }
 }
@@ -297,19 +297,19 @@ async fn withdraw(handle: RequestHandle<RoleClient>, reason: &str) {
     );
 }
 
-fn result(result: ServerResult) -> Result<Value, Trouble> {
+fn result(result: ServerResult) -> Result<Value, McpCallError> {
     match result {
         ServerResult::CallToolResult(result) => to_value(result),
         // What the SDK has no type for is passed on as it is.
         ServerResult::CustomResult(result) => Ok(result.0),
-        _ => Err(Trouble::Refused(
+        _ => Err(McpCallError::Refused(
             "the server answered with something that is no result of a tool".to_owned(),
         )),
     }
 }
 
-fn to_value(answer: impl serde::Serialize) -> Result<Value, Trouble> {
-    serde_json::to_value(answer).map_err(|error| Trouble::Refused(error.to_string()))
+fn to_value(answer: impl serde::Serialize) -> Result<Value, McpCallError> {
+    serde_json::to_value(answer).map_err(|error| McpCallError::Refused(error.to_string()))
 }
 
 fn tool_info(tool: Tool) -> ToolInfo {
@@ -317,7 +317,7 @@ fn tool_info(tool: Tool) -> ToolInfo {
     let title = annotations.and_then(|annotations| annotations.title.clone());
     let hint = |hint: Option<bool>| hint == Some(true);
     ToolInfo {
-        hints: annotations.map_or_else(Hints::default, |annotations| Hints {
+        hints: annotations.map_or_else(ToolHints::default, |annotations| ToolHints {
             read_only: hint(annotations.read_only_hint),
             destructive: hint(annotations.destructive_hint),
         }),
@@ -329,8 +329,8 @@ fn tool_info(tool: Tool) -> ToolInfo {
     }
 }
 
-fn command(door: &Door, deps: &HubDeps) -> Result<CommandSpec, String> {
-    let Door::Stdio {
+fn command(door: &ServerEndpoint, deps: &McpServerPoolDeps) -> Result<CommandSpec, String> {
+    let ServerEndpoint::Stdio {
         command,
         args,
         env,

@@ -2,20 +2,20 @@
 
 use serde_json::{Value, json};
 use troupe_protocol::history::{ContentItem, ToolOutputBody};
-use troupe_tools::{Picture, Scale, truncate};
+use troupe_tools::{ModelPicture, PictureScale, truncate};
 
 use crate::limits::{ANSWER_TOKENS_MAX, IMAGE_BASE64_BYTES_MAX, IMAGES_MAX, RESULT_BYTES_MAX};
 
 /// An answer for the model.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Answer {
+pub(crate) struct McpAnswer {
     pub body: ToolOutputBody,
     /// What people and the log get.
     pub kept: Value,
     pub is_error: bool,
 }
 
-impl Answer {
+impl McpAnswer {
     /// Decodes the pictures, beside whoever waits. One that is none is told as text: a provider
     /// that cannot read it would refuse every later request of the conversation.
     pub(crate) async fn decoded(mut self) -> Self {
@@ -27,7 +27,9 @@ impl Answer {
                 continue;
             };
             let url = std::mem::take(image_url);
-            match Picture::decoded(move || Picture::from_url(&url, Scale::Fitting)).await {
+            match ModelPicture::decoded(move || ModelPicture::from_url(&url, PictureScale::Fitting))
+                .await
+            {
                 Ok(url) => *image_url = url,
                 Err(problem) => {
                     let text = format!("[image: left out, {problem}]");
@@ -40,9 +42,9 @@ impl Answer {
 }
 
 /// Reads the result of a tool.
-pub(crate) fn of_call(result: Value) -> Answer {
+pub(crate) fn of_call(result: Value) -> McpAnswer {
     let is_error = result.get("isError").and_then(Value::as_bool) == Some(true);
-    let mut told = Told::default();
+    let mut told = McpAnswerBuilder::default();
     for block in list(&result, "content") {
         told.block(block);
     }
@@ -54,8 +56,8 @@ pub(crate) fn of_call(result: Value) -> Answer {
 }
 
 /// Reads the contents of a resource.
-pub(crate) fn of_resource(result: Value) -> Answer {
-    let mut told = Told::default();
+pub(crate) fn of_resource(result: Value) -> McpAnswer {
+    let mut told = McpAnswerBuilder::default();
     for contents in list(&result, "contents") {
         told.resource(contents);
     }
@@ -72,12 +74,12 @@ fn list<'a>(result: &'a Value, key: &str) -> impl Iterator<Item = &'a Value> {
 
 /// What the model is told, as it grows.
 #[derive(Debug, Default)]
-struct Told {
+struct McpAnswerBuilder {
     text: String,
     images: Vec<ContentItem>,
 }
 
-impl Told {
+impl McpAnswerBuilder {
     fn say(&mut self, text: &str) {
         if !self.text.is_empty() {
             self.text.push('\n');
@@ -90,7 +92,7 @@ impl Told {
         match field("type") {
             Some("text") => self.say(field("text").unwrap_or_default()),
             Some("image") => self.image(field("data"), field("mimeType")),
-            Some("audio") => self.left_out("audio", field("data"), field("mimeType")),
+            Some("audio") => self.note_omission("audio", field("data"), field("mimeType")),
             Some("resource_link") => self.link(block),
             Some("resource") => match block.get("resource") {
                 Some(resource) => self.resource(resource),
@@ -124,7 +126,7 @@ impl Told {
             self.say(&format!("[resource {uri}]"));
             self.image(field("blob"), kind);
         } else {
-            self.left_out(&format!("resource {uri}"), field("blob"), kind);
+            self.note_omission(&format!("resource {uri}"), field("blob"), kind);
         }
     }
 
@@ -140,17 +142,17 @@ impl Told {
                     detail: None,
                 });
             }
-            (data, kind) => self.left_out("image", data, kind),
+            (data, kind) => self.note_omission("image", data, kind),
         }
     }
 
-    fn left_out(&mut self, what: &str, data: Option<&str>, kind: Option<&str>) {
+    fn note_omission(&mut self, what: &str, data: Option<&str>, kind: Option<&str>) {
         let bytes = data.map_or(0, |data| data.len() / 4 * 3);
         let kind = kind.unwrap_or("of no kind");
         self.say(&format!("[{what}, {kind}, {bytes} bytes: left out]"));
     }
 
-    fn answer(self, result: Value, is_error: bool) -> Answer {
+    fn answer(self, result: Value, is_error: bool) -> McpAnswer {
         let Self { text, images } = self;
         let text = if text.is_empty() && images.is_empty() {
             "the answer is empty".to_owned()
@@ -159,14 +161,14 @@ impl Told {
         };
         let kept = kept(result, &text);
         if images.is_empty() {
-            return Answer {
+            return McpAnswer {
                 body: text.into(),
                 kept,
                 is_error,
             };
         }
         let text = (!text.is_empty()).then_some(ContentItem::InputText { text });
-        Answer {
+        McpAnswer {
             body: ToolOutputBody::Parts(text.into_iter().chain(images).collect()),
             kept,
             is_error,

@@ -8,9 +8,9 @@
 //!                    └── progress, questions of the server ◄──┘
 //! ```
 //!
-//! A [`Hub`] belongs to the program. It has one [`server::Server`] for each configuration, so
+//! A [`McpServerPool`] belongs to the program. It has one [`server::Server`] for each configuration, so
 //! that all agents of a tree share its process. A server starts when a session first needs to
-//! know its tools, is started again after a crash, and ends with the hub, or when a [`Roster`]
+//! know its tools, is started again after a crash, and ends with the hub, or when a [`McpServerSet`]
 //! that was read again has it no more.
 //!
 //! What a server says about itself (names, schemas, annotations, results) is hostile input: it is
@@ -23,29 +23,29 @@
 mod approval;
 mod calls;
 mod client;
+mod client_calls;
 mod config;
 mod connection;
 mod content;
 mod environment;
-mod hub;
 mod inspection;
 mod limits;
 mod lines;
 mod name;
-mod outside;
 mod plain;
 mod resources;
-mod roster;
 pub mod serve;
 mod server;
+mod server_pool;
+mod server_set;
 mod source;
 mod stdio;
 mod streamable;
 mod tool;
 
 pub use approval::ApprovalMode;
-pub use config::{Door, ServerConfig};
-pub use hub::{Hub, HubDeps};
-pub use inspection::Inspection;
-pub use roster::{Roster, ServerList};
-pub use source::Servers;
+pub use config::{ServerConfig, ServerEndpoint};
+pub use inspection::ServerInspection;
+pub use server_pool::{McpServerPool, McpServerPoolDeps};
+pub use server_set::{McpServerSet, ServerList};
+pub use source::McpToolSource;

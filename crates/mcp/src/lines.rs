@@ -2,7 +2,7 @@
 
 /// Cuts bytes into lines as they come.
 #[derive(Debug)]
-pub(crate) struct Lines {
+pub(crate) struct McpLineBuffer {
     /// The beginning of a line whose end has not come.
     open: Vec<u8>,
     bytes_max: usize,
@@ -12,7 +12,7 @@ pub(crate) struct Lines {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct TooLong;
 
-impl Lines {
+impl McpLineBuffer {
     pub(crate) fn new(bytes_max: usize) -> Self {
         Self {
             open: Vec::new(),
@@ -50,12 +50,12 @@ impl Lines {
 
 /// The end of what was written, for people.
 #[derive(Debug, Default)]
-pub(crate) struct Tail {
+pub(crate) struct StderrTail {
     bytes: Vec<u8>,
     bytes_max: usize,
 }
 
-impl Tail {
+impl StderrTail {
     pub(crate) fn new(bytes_max: usize) -> Self {
         Self {
             bytes: Vec::new(),

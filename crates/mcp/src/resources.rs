@@ -7,23 +7,23 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use troupe_protocol::tool::ToolSpec;
-use troupe_tools::{Call, Concurrency, Tool, ToolOutput, arguments, item, truncate};
+use troupe_tools::{Tool, ToolConcurrency, ToolInvocation, ToolOutput, arguments, item, truncate};
 
-use crate::connection::{Listed, Trouble};
+use crate::connection::{McpCallError, ResourceListKind};
 use crate::content;
 use crate::limits::ANSWER_TOKENS_MAX;
-use crate::server::Server;
+use crate::server::McpServerHandle;
 
 /// Returns the tools by which the model reaches the resources of these servers.
-pub(crate) fn tools(servers: Vec<Server>) -> [Arc<dyn Tool>; 3] {
-    let servers: Arc<[Server]> = servers.into();
+pub(crate) fn tools(servers: Vec<McpServerHandle>) -> [Arc<dyn Tool>; 3] {
+    let servers: Arc<[McpServerHandle]> = servers.into();
     [
         Arc::new(ListTool {
-            what: Listed::Resources,
+            what: ResourceListKind::Resources,
             servers: Arc::clone(&servers),
         }),
         Arc::new(ListTool {
-            what: Listed::Templates,
+            what: ResourceListKind::Templates,
             servers: Arc::clone(&servers),
         }),
         Arc::new(ReadTool { servers }),
@@ -32,7 +32,7 @@ pub(crate) fn tools(servers: Vec<Server>) -> [Arc<dyn Tool>; 3] {
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct ListArguments {
+struct ListResourcesArguments {
     /// The name of one MCP server; all of them if absent.
     server: Option<String>,
     /// Where to go on: the nextCursor of an earlier answer. It needs the server too.
@@ -41,7 +41,7 @@ struct ListArguments {
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct ReadArguments {
+struct ReadResourceArguments {
     /// The name of the MCP server.
     server: String,
     /// The address of the resource, as a list or a link gave it.
@@ -49,7 +49,7 @@ struct ReadArguments {
 }
 
 static LIST_RESOURCES: LazyLock<ToolSpec> = LazyLock::new(|| {
-    arguments::function::<ListArguments>(
+    arguments::function::<ListResourcesArguments>(
         "list_mcp_resources",
         "Lists resources that MCP servers offer: files, records and other context. Read one with \
          read_mcp_resource.",
@@ -57,7 +57,7 @@ static LIST_RESOURCES: LazyLock<ToolSpec> = LazyLock::new(|| {
 });
 
 static LIST_TEMPLATES: LazyLock<ToolSpec> = LazyLock::new(|| {
-    arguments::function::<ListArguments>(
+    arguments::function::<ListResourcesArguments>(
         "list_mcp_resource_templates",
         "Lists templates of resource addresses that MCP servers offer. Fill one in and read it \
          with read_mcp_resource.",
@@ -65,31 +65,34 @@ static LIST_TEMPLATES: LazyLock<ToolSpec> = LazyLock::new(|| {
 });
 
 static READ: LazyLock<ToolSpec> = LazyLock::new(|| {
-    arguments::function::<ReadArguments>("read_mcp_resource", "Reads a resource of an MCP server.")
+    arguments::function::<ReadResourceArguments>(
+        "read_mcp_resource",
+        "Reads a resource of an MCP server.",
+    )
 });
 
 #[derive(Debug)]
 struct ListTool {
-    what: Listed,
-    servers: Arc<[Server]>,
+    what: ResourceListKind,
+    servers: Arc<[McpServerHandle]>,
 }
 
 #[async_trait]
 impl Tool for ListTool {
     fn spec(&self) -> &ToolSpec {
         match self.what {
-            Listed::Resources => &LIST_RESOURCES,
-            Listed::Templates => &LIST_TEMPLATES,
+            ResourceListKind::Resources => &LIST_RESOURCES,
+            ResourceListKind::Templates => &LIST_TEMPLATES,
         }
     }
 
-    fn concurrency(&self) -> Concurrency {
-        Concurrency::Shared
+    fn concurrency(&self) -> ToolConcurrency {
+        ToolConcurrency::Shared
     }
 
-    async fn call(&self, call: Call) -> ToolOutput {
+    async fn call(&self, call: ToolInvocation) -> ToolOutput {
         let spec = self.spec();
-        let wanted: ListArguments = match arguments::parse(&call, spec).await {
+        let wanted: ListResourcesArguments = match arguments::parse(&call, spec).await {
             Ok(wanted) => wanted,
             Err(output) => return output,
         };
@@ -101,8 +104,12 @@ impl Tool for ListTool {
 }
 
 impl ListTool {
-    async fn list(&self, call: &Call, wanted: ListArguments) -> Result<ToolOutput, String> {
-        let ListArguments { server, cursor } = wanted;
+    async fn list(
+        &self,
+        call: &ToolInvocation,
+        wanted: ListResourcesArguments,
+    ) -> Result<ToolOutput, String> {
+        let ListResourcesArguments { server, cursor } = wanted;
         let servers = match &server {
             Some(name) => std::slice::from_ref(find(&self.servers, name)?),
             None if cursor.is_some() => {
@@ -112,7 +119,11 @@ impl ListTool {
         };
         let mut pages = Map::new();
         for server in servers {
-            let page = ask(server, call, Request::List(self.what, cursor.clone()));
+            let page = ask(
+                server,
+                call,
+                ResourceRequest::List(self.what, cursor.clone()),
+            );
             // One that does not answer does not hide the others.
             let page = match (page.await, servers.len()) {
                 (Ok(page), _) => without_meta(page),
@@ -129,7 +140,7 @@ impl ListTool {
 
 #[derive(Debug)]
 struct ReadTool {
-    servers: Arc<[Server]>,
+    servers: Arc<[McpServerHandle]>,
 }
 
 #[async_trait]
@@ -138,19 +149,19 @@ impl Tool for ReadTool {
         &READ
     }
 
-    fn concurrency(&self) -> Concurrency {
-        Concurrency::Shared
+    fn concurrency(&self) -> ToolConcurrency {
+        ToolConcurrency::Shared
     }
 
-    async fn call(&self, call: Call) -> ToolOutput {
-        let ReadArguments { server, uri } = match arguments::parse(&call, &READ).await {
+    async fn call(&self, call: ToolInvocation) -> ToolOutput {
+        let ReadResourceArguments { server, uri } = match arguments::parse(&call, &READ).await {
             Ok(wanted) => wanted,
             Err(output) => return output,
         };
         item::shown(&call, READ.name(), async {
             let read = async {
                 let server = find(&self.servers, &server)?;
-                ask(server, &call, Request::Read(&uri)).await
+                ask(server, &call, ResourceRequest::Read(&uri)).await
             };
             let body = match read.await {
                 Ok(result) => Ok(content::of_resource(result).decoded().await.body),
@@ -162,7 +173,7 @@ impl Tool for ReadTool {
     }
 }
 
-fn find<'a>(servers: &'a [Server], name: &str) -> Result<&'a Server, String> {
+fn find<'a>(servers: &'a [McpServerHandle], name: &str) -> Result<&'a McpServerHandle, String> {
     let found = servers.iter().find(|server| *server.name == *name);
     found.ok_or_else(|| {
         let names: Vec<&str> = servers.iter().map(|server| &*server.name).collect();
@@ -174,27 +185,31 @@ fn find<'a>(servers: &'a [Server], name: &str) -> Result<&'a Server, String> {
 }
 
 /// What a server is asked for.
-enum Request<'a> {
-    List(Listed, Option<String>),
+enum ResourceRequest<'a> {
+    List(ResourceListKind, Option<String>),
     Read(&'a str),
 }
 
 /// Asks a server, for as long as a call of it may take.
-async fn ask(server: &Server, call: &Call, request: Request<'_>) -> Result<Value, String> {
+async fn ask(
+    server: &McpServerHandle,
+    call: &ToolInvocation,
+    request: ResourceRequest<'_>,
+) -> Result<Value, String> {
     let name = &server.name;
     let time_max = server.config.tool_time_max;
     let asking = async {
-        let connection = server.connect().await.map_err(Trouble::Gone)?;
+        let connection = server.connect().await.map_err(McpCallError::Gone)?;
         match request {
-            Request::List(what, cursor) => connection.list(what, cursor).await,
-            Request::Read(uri) => connection.read(uri).await,
+            ResourceRequest::List(what, cursor) => connection.list(what, cursor).await,
+            ResourceRequest::Read(uri) => connection.read(uri).await,
         }
     };
     let answered = tokio::select! {
         answered = tokio::time::timeout(time_max, asking) => {
-            answered.unwrap_or(Err(Trouble::TimedOut(time_max)))
+            answered.unwrap_or(Err(McpCallError::TimedOut(time_max)))
         }
-        () = call.cancel.cancelled() => Err(Trouble::Cancelled),
+        () = call.cancel.cancelled() => Err(McpCallError::Cancelled),
     };
     answered.map_err(|trouble| format!("the MCP server {name} did not answer: {trouble}"))
 }

@@ -8,8 +8,8 @@
 //!                                      └ the only place that speaks the SDK's types
 //! ```
 //!
-//! An [`Offer`] says what there is and does it; it sees no type of the SDK. While it works on a
-//! call it has a [`Caller`], through whom it tells how far it is and asks the person behind the
+//! An [`ServerOffer`] says what there is and does it; it sees no type of the SDK. While it works on a
+//! call it has a [`CallingClient`], through whom it tells how far it is and asks the person behind the
 //! client.
 //!
 //! Deliberately absent: what the tools mean, listening on addresses and who may come in (that is
@@ -29,14 +29,14 @@ use serde_json::{Map, Value};
 use tokio::io::{AsyncRead, AsyncWrite};
 use troupe_protocol::discard;
 
-pub use caller::{Caller, Form, Reply};
-use handler::Handler;
+pub use caller::{CallingClient, FormReply, QuestionForm};
+use handler::OfferHandler;
 pub use http::HttpServer;
 
 /// What a server is there for.
 #[async_trait]
-pub trait Offer: Debug + Send + Sync + 'static {
-    fn introduction(&self) -> Introduction;
+pub trait ServerOffer: Debug + Send + Sync + 'static {
+    fn introduction(&self) -> ServerIntroduction;
 
     fn tools(&self) -> Vec<ToolCard>;
 
@@ -45,19 +45,19 @@ pub trait Offer: Debug + Send + Sync + 'static {
         &self,
         tool: &str,
         arguments: Map<String, Value>,
-        caller: &Caller,
-    ) -> Result<Answer, NoSuchTool>;
+        caller: &CallingClient,
+    ) -> Result<OfferAnswer, NoSuchTool>;
 
-    async fn resources(&self, cursor: Option<&str>) -> Result<ResourcePage, ReadError>;
+    async fn resources(&self, cursor: Option<&str>) -> Result<ResourcePage, ResourceReadError>;
 
     fn templates(&self) -> Vec<TemplateCard>;
 
-    async fn read(&self, uri: &str) -> Result<ResourceText, ReadError>;
+    async fn read(&self, uri: &str) -> Result<ResourceText, ResourceReadError>;
 }
 
 /// Who answers, and what a client should know before it asks.
 #[derive(Debug, Clone)]
-pub struct Introduction {
+pub struct ServerIntroduction {
     pub name: String,
     pub title: String,
     pub version: String,
@@ -73,12 +73,12 @@ pub struct ToolCard {
     pub input: Map<String, Value>,
     /// Absent: the answer has no structured part.
     pub output: Option<Map<String, Value>>,
-    pub hints: Hints,
+    pub hints: ToolEffect,
 }
 
 /// What a tool does to the world, so that a client knows when to ask its user.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Hints {
+pub enum ToolEffect {
     /// Looks and changes nothing.
     Reads,
     /// Sets something to work that may change files and reach further than this machine.
@@ -89,7 +89,7 @@ pub enum Hints {
 
 /// What a call came to.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Answer {
+pub enum OfferAnswer {
     Done {
         /// The structured part; an object, as the output schema says.
         value: Option<Value>,
@@ -137,7 +137,7 @@ pub struct ResourceText {
 
 /// Why there is nothing to read.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum ReadError {
+pub enum ResourceReadError {
     #[error("{0}")]
     NotFound(String),
     #[error("{0}")]
@@ -148,11 +148,11 @@ pub enum ReadError {
 
 /// Serves one client that writes and reads lines, until it closes its end.
 pub async fn serve_stream(
-    offer: Arc<dyn Offer>,
+    offer: Arc<dyn ServerOffer>,
     read: impl AsyncRead + Send + Unpin + 'static,
     write: impl AsyncWrite + Send + Unpin + 'static,
 ) {
-    let handler = Handler::new(offer);
+    let handler = OfferHandler::new(offer);
     // A client that goes away before it has introduced itself wanted nothing.
     if let Ok(running) = serve_server(handler, (read, write)).await {
         // Why the loop ended is the client's affair; there is nobody left to tell.

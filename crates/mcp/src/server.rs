@@ -25,20 +25,20 @@ use tokio_util::task::AbortOnDropHandle;
 use troupe_protocol::discard;
 
 use crate::config::ServerConfig;
-use crate::connection::{Catalogue, Connection};
-use crate::hub::HubDeps;
+use crate::connection::{McpConnection, ServerCatalogue};
 use crate::limits::{BACKOFF_FIRST_MS, BACKOFF_MAX_MS, DOWN_TIME, REQUESTS_MAX, STABLE_TIME};
+use crate::server_pool::McpServerPoolDeps;
 
 /// What is said of a server that the configuration has no more.
 const REMOVED: &str = "it was removed from the configuration";
 
 /// A way to one server. The server ends with the last of them.
 #[derive(Debug, Clone)]
-pub(crate) struct Server {
+pub(crate) struct McpServerHandle {
     pub name: Arc<str>,
     pub config: Arc<ServerConfig>,
-    inputs: mpsc::Sender<Input>,
-    known: watch::Receiver<Known>,
+    inputs: mpsc::Sender<McpServerInput>,
+    known: watch::Receiver<McpServerSnapshot>,
     /// Counted here and not by the actor: who asks for a refresh sees it at once.
     refreshes: Arc<AtomicU64>,
     /// It is not wanted any more.
@@ -47,37 +47,37 @@ pub(crate) struct Server {
 
 /// What everybody may know of a server.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Known {
+pub(crate) struct McpServerSnapshot {
     /// It was there once.
     pub was_open: bool,
-    pub catalogue: Arc<Catalogue>,
+    pub catalogue: Arc<ServerCatalogue>,
     /// Grows with each change of the catalogue.
     pub revision: u64,
 }
 
 #[derive(Debug)]
-enum Input {
+enum McpServerInput {
     Connect(Reply),
-    Opened(Result<Opened, String>),
+    Opened(Result<OpenedConnection, String>),
     Refresh,
 }
 
-type Reply = oneshot::Sender<Result<Arc<Connection>, String>>;
+type Reply = oneshot::Sender<Result<Arc<McpConnection>, String>>;
 
 #[derive(Debug)]
-struct Opened {
-    connection: Arc<Connection>,
-    catalogue: Catalogue,
+struct OpenedConnection {
+    connection: Arc<McpConnection>,
+    catalogue: ServerCatalogue,
 }
 
-impl Server {
-    pub(crate) fn new(name: &str, config: ServerConfig, deps: Arc<HubDeps>) -> Self {
+impl McpServerHandle {
+    pub(crate) fn new(name: &str, config: ServerConfig, deps: Arc<McpServerPoolDeps>) -> Self {
         let (sender, inputs) = mpsc::channel(REQUESTS_MAX);
-        let (known, reader) = watch::channel(Known::default());
+        let (known, reader) = watch::channel(McpServerSnapshot::default());
         let name: Arc<str> = name.into();
         let config = Arc::new(config);
         let ended = CancellationToken::new();
-        let actor = Actor {
+        let actor = McpServerActor {
             name: Arc::clone(&name),
             config: Arc::clone(&config),
             deps,
@@ -86,7 +86,7 @@ impl Server {
             known,
             changed: Arc::new(Notify::new()),
             ended: ended.clone(),
-            state: State::Idle,
+            state: McpServerState::Idle,
             crashes: 0,
         };
         // It ends when nobody has a way to it.
@@ -111,15 +111,15 @@ impl Server {
         self.ended.cancel();
     }
 
-    pub(crate) fn known(&self) -> Known {
+    pub(crate) fn known(&self) -> McpServerSnapshot {
         self.known.borrow().clone()
     }
 
     /// Returns a connection, starting the server if it does not run.
-    pub(crate) async fn connect(&self) -> Result<Arc<Connection>, String> {
+    pub(crate) async fn connect(&self) -> Result<Arc<McpConnection>, String> {
         let ended = || "the engine is ending".to_owned();
         let (reply, answer) = oneshot::channel();
-        let sent = self.inputs.send(Input::Connect(reply)).await;
+        let sent = self.inputs.send(McpServerInput::Connect(reply)).await;
         sent.map_err(|_| ended())?;
         answer.await.map_err(|_| ended())?
     }
@@ -134,29 +134,29 @@ impl Server {
         self.refreshes.fetch_add(1, Ordering::Relaxed);
         // A queue that is full of requests to connect: these find out anew what matters.
         discard!(
-            self.inputs.try_send(Input::Refresh),
+            self.inputs.try_send(McpServerInput::Refresh),
             "a refresh was dropped: the queue of the server is full, or it has ended"
         );
     }
 }
 
-struct Actor {
+struct McpServerActor {
     name: Arc<str>,
     config: Arc<ServerConfig>,
-    deps: Arc<HubDeps>,
-    inputs: mpsc::Receiver<Input>,
+    deps: Arc<McpServerPoolDeps>,
+    inputs: mpsc::Receiver<McpServerInput>,
     /// For what runs beside the loop. It does not keep the actor alive.
-    own: mpsc::WeakSender<Input>,
-    known: watch::Sender<Known>,
+    own: mpsc::WeakSender<McpServerInput>,
+    known: watch::Sender<McpServerSnapshot>,
     /// The server has said that its tools changed.
     changed: Arc<Notify>,
     ended: CancellationToken,
-    state: State,
+    state: McpServerState,
     /// Ends in a row.
     crashes: u32,
 }
 
-enum State {
+enum McpServerState {
     Idle,
     Opening {
         waiting: Vec<Reply>,
@@ -164,7 +164,7 @@ enum State {
         _work: AbortOnDropHandle<()>,
     },
     Open {
-        connection: Arc<Connection>,
+        connection: Arc<McpConnection>,
         since: Instant,
     },
     Down {
@@ -175,7 +175,7 @@ enum State {
     Ended,
 }
 
-impl State {
+impl McpServerState {
     /// Returns what the diagnostic log calls it.
     fn name(&self) -> &'static str {
         match self {
@@ -188,8 +188,8 @@ impl State {
     }
 }
 
-impl Actor {
-    fn enter(&mut self, state: State) {
+impl McpServerActor {
+    fn enter(&mut self, state: McpServerState) {
         let (from, to) = (self.state.name(), state.name());
         tracing::debug!(server = %self.name, from, to, "an MCP server changes");
         self.state = state;
@@ -199,52 +199,56 @@ impl Actor {
         loop {
             tokio::select! {
                 input = self.inputs.recv() => match input {
-                    Some(Input::Connect(reply)) => self.connect(reply),
-                    Some(Input::Opened(opened)) => self.opened(opened),
-                    Some(Input::Refresh) => self.refresh(),
+                    Some(McpServerInput::Connect(reply)) => self.connect(reply),
+                    Some(McpServerInput::Opened(opened)) => self.opened(opened),
+                    Some(McpServerInput::Refresh) => self.refresh(),
                     None => return,
                 },
                 () = self.changed.notified() => self.list_again(),
-                () = self.ended.cancelled(), if !matches!(self.state, State::Ended) => self.end(),
+                () = self.ended.cancelled(), if !matches!(self.state, McpServerState::Ended) => self.end(),
             }
         }
     }
 
     fn connect(&mut self, reply: Reply) {
         match &mut self.state {
-            State::Opening { waiting, .. } => waiting.push(reply),
-            State::Open { connection, .. } if !connection.is_closed() => {
+            McpServerState::Opening { waiting, .. } => waiting.push(reply),
+            McpServerState::Open { connection, .. } if !connection.is_closed() => {
                 // Who does not wait any more does not need it.
                 discard!(
                     reply.send(Ok(Arc::clone(connection))),
                     "nobody waits for the answer"
                 );
             }
-            State::Open { since, .. } => {
+            McpServerState::Open { since, .. } => {
                 let was_stable = since.elapsed() >= STABLE_TIME;
                 self.crashes = if was_stable { 1 } else { self.crashes + 1 };
                 self.start(vec![reply], backoff(self.crashes));
             }
-            State::Down { error, until } if *until > Instant::now() => {
+            McpServerState::Down { error, until } if *until > Instant::now() => {
                 discard!(
                     reply.send(Err(error.clone())),
                     "nobody waits for the answer"
                 );
             }
-            State::Ended => {
+            McpServerState::Ended => {
                 discard!(
                     reply.send(Err(REMOVED.to_owned())),
                     "nobody waits for the answer"
                 );
             }
-            State::Idle | State::Down { .. } => self.start(vec![reply], Duration::ZERO),
+            McpServerState::Idle | McpServerState::Down { .. } => {
+                self.start(vec![reply], Duration::ZERO)
+            }
         }
     }
 
     /// Lets the connection go. It closes with the last call that uses it.
     fn end(&mut self) {
         tracing::debug!(server = %self.name, from = self.state.name(), to = "ended", "an MCP server changes");
-        if let State::Opening { waiting, .. } = std::mem::replace(&mut self.state, State::Ended) {
+        if let McpServerState::Opening { waiting, .. } =
+            std::mem::replace(&mut self.state, McpServerState::Ended)
+        {
             for reply in waiting {
                 // Who does not wait any more does not need it.
                 discard!(
@@ -263,9 +267,9 @@ impl Actor {
         self.work(waiting, async move {
             tokio::time::sleep(delay).await;
             let opening = async {
-                let connection = Connection::open(&name, &config, &deps, changed).await?;
+                let connection = McpConnection::open(&name, &config, &deps, changed).await?;
                 let catalogue = connection.catalogue().await;
-                Ok(Opened {
+                Ok(OpenedConnection {
                     catalogue: catalogue.map_err(|trouble| trouble.to_string())?,
                     connection: Arc::new(connection),
                 })
@@ -276,7 +280,7 @@ impl Actor {
 
     /// Asks an open server for its tools once more.
     fn list_again(&mut self) {
-        let State::Open { connection, .. } = &self.state else {
+        let McpServerState::Open { connection, .. } = &self.state else {
             return;
         };
         let connection = Arc::clone(connection);
@@ -284,7 +288,7 @@ impl Actor {
         self.work(Vec::new(), async move {
             let listing = async {
                 let catalogue = connection.catalogue().await;
-                Ok(Opened {
+                Ok(OpenedConnection {
                     catalogue: catalogue.map_err(|trouble| trouble.to_string())?,
                     connection,
                 })
@@ -297,34 +301,38 @@ impl Actor {
     fn work(
         &mut self,
         waiting: Vec<Reply>,
-        work: impl Future<Output = Result<Opened, String>> + Send + 'static,
+        work: impl Future<Output = Result<OpenedConnection, String>> + Send + 'static,
     ) {
         let own = self.own.clone();
         let work = tokio::spawn(async move {
             let opened = work.await;
             if let Some(own) = own.upgrade() {
                 // An actor that is gone has ended this work too.
-                discard!(own.send(Input::Opened(opened)).await, "the actor has ended");
+                discard!(
+                    own.send(McpServerInput::Opened(opened)).await,
+                    "the actor has ended"
+                );
             }
         });
-        self.enter(State::Opening {
+        self.enter(McpServerState::Opening {
             waiting,
             _work: AbortOnDropHandle::new(work),
         });
     }
 
-    fn opened(&mut self, opened: Result<Opened, String>) {
-        let State::Opening { waiting, .. } = &mut self.state else {
+    fn opened(&mut self, opened: Result<OpenedConnection, String>) {
+        let McpServerState::Opening { waiting, .. } = &mut self.state else {
             return;
         };
         let waiting = std::mem::take(waiting);
         let answer = match opened {
-            Ok(Opened {
+            Ok(OpenedConnection {
                 connection,
                 catalogue,
             }) => {
-                self.known.send_modify(|known| known.learn(catalogue));
-                self.enter(State::Open {
+                self.known
+                    .send_modify(|known| known.update_catalogue(catalogue));
+                self.enter(McpServerState::Open {
                     connection: Arc::clone(&connection),
                     since: Instant::now(),
                 });
@@ -340,7 +348,7 @@ impl Actor {
                 } else {
                     DOWN_TIME
                 };
-                self.enter(State::Down {
+                self.enter(McpServerState::Down {
                     error: error.clone(),
                     until: Instant::now() + hold,
                 });
@@ -356,16 +364,18 @@ impl Actor {
     fn refresh(&mut self) {
         self.crashes = 0;
         match &self.state {
-            State::Open { connection, .. } if connection.is_closed() => self.enter(State::Idle),
-            State::Open { .. } => self.list_again(),
-            State::Down { .. } => self.enter(State::Idle),
-            State::Idle | State::Opening { .. } | State::Ended => (),
+            McpServerState::Open { connection, .. } if connection.is_closed() => {
+                self.enter(McpServerState::Idle)
+            }
+            McpServerState::Open { .. } => self.list_again(),
+            McpServerState::Down { .. } => self.enter(McpServerState::Idle),
+            McpServerState::Idle | McpServerState::Opening { .. } | McpServerState::Ended => (),
         }
     }
 }
 
-impl Known {
-    fn learn(&mut self, catalogue: Catalogue) {
+impl McpServerSnapshot {
+    fn update_catalogue(&mut self, catalogue: ServerCatalogue) {
         if self.was_open && *self.catalogue == catalogue {
             return;
         }

@@ -10,39 +10,39 @@ use troupe_protocol::EventMsg;
 use troupe_protocol::event::{McpStartupFailure, McpStartupStatus};
 use troupe_protocol::mcp::{McpAuthStatus, McpOffer, McpTool};
 use troupe_tools::rules::{RuleBook, RuleSource};
-use troupe_tools::{Gathered, Listener, Revision, Tool, ToolSource};
+use troupe_tools::{GatherListener, GatheredTools, SourceRevision, Tool, ToolSource};
 
-use crate::config::Door;
-use crate::connection::{Catalogue, Listed, ToolInfo};
+use crate::config::ServerEndpoint;
+use crate::connection::{ResourceListKind, ServerCatalogue, ToolInfo};
 use crate::limits::{PAGES_MAX, TOOLS_MAX};
 use crate::name::names;
 use crate::resources;
-use crate::roster::{Edition, Roster};
-use crate::server::Server;
-use crate::tool::{Agreements, ServerTool};
+use crate::server::McpServerHandle;
+use crate::server_set::{McpServerSet, ServerEdition};
+use crate::tool::{ServerTool, ToolAgreements};
 
 /// Servers of a roster. What a person agrees to for the session is remembered here.
 #[derive(Debug, Clone)]
-pub struct Servers {
-    roster: Arc<Roster>,
+pub struct McpToolSource {
+    roster: Arc<McpServerSet>,
     /// The names of those that the session may use; all if absent.
     only: Option<Arc<[String]>>,
-    agreements: Arc<Agreements>,
+    agreements: Arc<ToolAgreements>,
     rules: Arc<RuleBook>,
 }
 
 /// How the start of a server went.
 #[derive(Debug)]
-struct Start<'a> {
-    server: &'a Server,
-    outcome: Result<Arc<Catalogue>, String>,
+struct ServerStart<'a> {
+    server: &'a McpServerHandle,
+    outcome: Result<Arc<ServerCatalogue>, String>,
     /// It did not run before.
     is_new: bool,
     revision: u64,
 }
 
-impl Servers {
-    pub(crate) fn new(roster: Arc<Roster>) -> Self {
+impl McpToolSource {
+    pub(crate) fn new(roster: Arc<McpServerSet>) -> Self {
         Self {
             roster,
             only: None,
@@ -61,21 +61,21 @@ impl Servers {
     }
 
     /// Returns all servers of the list as it is now.
-    pub(crate) async fn all(&self) -> Vec<Server> {
+    pub(crate) async fn all(&self) -> Vec<McpServerHandle> {
         let (edition, _) = self.roster.current().await;
         self.chosen(&edition)
     }
 
     /// Returns the servers that the session may use.
-    fn chosen(&self, edition: &Edition) -> Vec<Server> {
-        let may_use = |server: &&Server| {
+    fn chosen(&self, edition: &ServerEdition) -> Vec<McpServerHandle> {
+        let may_use = |server: &&McpServerHandle| {
             let only = self.only.as_ref();
             only.is_none_or(|names| names.iter().any(|name| **name == *server.name))
         };
         edition.servers.iter().filter(may_use).cloned().collect()
     }
 
-    fn tools(&self, starts: &[Start<'_>]) -> Vec<Arc<dyn Tool>> {
+    fn tools(&self, starts: &[ServerStart<'_>]) -> Vec<Arc<dyn Tool>> {
         let offered = offered(starts);
         let pairs: Vec<(&str, &str)> = offered
             .iter()
@@ -93,7 +93,7 @@ impl Servers {
             let outcome = start.outcome.as_ref();
             outcome.is_ok_and(|catalogue| catalogue.has_resources)
         });
-        let with_resources: Vec<Server> =
+        let with_resources: Vec<McpServerHandle> =
             with_resources.map(|start| start.server.clone()).collect();
         if !with_resources.is_empty() {
             tools.extend(resources::tools(with_resources));
@@ -103,18 +103,21 @@ impl Servers {
 }
 
 /// Starts all servers side by side, and waits for each as long as it may take.
-async fn start_all<'a>(servers: &'a [Server], listener: &dyn Listener) -> Vec<Start<'a>> {
+async fn start_all<'a>(
+    servers: &'a [McpServerHandle],
+    listener: &dyn GatherListener,
+) -> Vec<ServerStart<'a>> {
     join_all(servers.iter().map(|server| start(server, listener))).await
 }
 
 /// Makes one number of the list of servers and of what they are known to have.
-fn revision(edition: &Edition, servers: impl Iterator<Item = u64>) -> Revision {
+fn revision(edition: &ServerEdition, servers: impl Iterator<Item = u64>) -> SourceRevision {
     let sum = servers.fold(0_u64, u64::wrapping_add);
-    Revision(u64::from(edition.number) << 32 | sum & u64::from(u32::MAX))
+    SourceRevision(u64::from(edition.number) << 32 | sum & u64::from(u32::MAX))
 }
 
 /// Starts one server, unless it runs, and tells what there is to tell.
-async fn start<'a>(server: &'a Server, listener: &dyn Listener) -> Start<'a> {
+async fn start<'a>(server: &'a McpServerHandle, listener: &dyn GatherListener) -> ServerStart<'a> {
     let is_new = !server.known().was_open;
     let refreshes = server.refreshes();
     if is_new {
@@ -133,7 +136,7 @@ async fn start<'a>(server: &'a Server, listener: &dyn Listener) -> Start<'a> {
         };
         tell(listener, server, status).await;
     }
-    Start {
+    ServerStart {
         server,
         outcome,
         is_new,
@@ -142,7 +145,7 @@ async fn start<'a>(server: &'a Server, listener: &dyn Listener) -> Start<'a> {
 }
 
 /// Returns the tools that the configuration lets through.
-fn offered<'a>(starts: &'a [Start<'_>]) -> Vec<(&'a Server, &'a ToolInfo)> {
+fn offered<'a>(starts: &'a [ServerStart<'_>]) -> Vec<(&'a McpServerHandle, &'a ToolInfo)> {
     let ready = starts.iter().filter_map(|start| {
         let catalogue = start.outcome.as_ref().ok()?;
         Some((start.server, catalogue))
@@ -159,18 +162,18 @@ fn offered<'a>(starts: &'a [Start<'_>]) -> Vec<(&'a Server, &'a ToolInfo)> {
     offered
 }
 
-async fn tell(listener: &dyn Listener, server: &Server, status: McpStartupStatus) {
+async fn tell(listener: &dyn GatherListener, server: &McpServerHandle, status: McpStartupStatus) {
     let server = server.name.to_string();
     let update = EventMsg::McpStartupUpdate { server, status };
     listener.tell(update).await;
 }
 
-async fn warn(listener: &dyn Listener, message: String) {
+async fn warn(listener: &dyn GatherListener, message: String) {
     listener.tell(EventMsg::Warning { message }).await;
 }
 
 /// Tells how all starts went, if there is something to tell.
-async fn tell_complete(listener: &dyn Listener, starts: &[Start<'_>]) {
+async fn tell_complete(listener: &dyn GatherListener, starts: &[ServerStart<'_>]) {
     let failed = starts.iter().filter_map(|start| {
         let error = start.outcome.as_ref().err()?;
         Some(McpStartupFailure {
@@ -187,7 +190,7 @@ async fn tell_complete(listener: &dyn Listener, starts: &[Start<'_>]) {
         let message = format!("MCP server {server} did not start; its tools are missing: {error}");
         warn(listener, message).await;
     }
-    let is_cut = |start: &&Start<'_>| {
+    let is_cut = |start: &&ServerStart<'_>| {
         let outcome = start.outcome.as_ref();
         start.is_new && outcome.is_ok_and(|catalogue| catalogue.is_cut)
     };
@@ -210,7 +213,7 @@ async fn tell_complete(listener: &dyn Listener, starts: &[Start<'_>]) {
 }
 
 /// Returns why a session cannot go on.
-fn failure(starts: &[Start<'_>]) -> Option<String> {
+fn failure(starts: &[ServerStart<'_>]) -> Option<String> {
     starts.iter().find_map(|start| {
         let error = start.outcome.as_ref().err()?;
         let name = &start.server.name;
@@ -223,15 +226,15 @@ fn failure(starts: &[Start<'_>]) -> Option<String> {
 }
 
 #[async_trait]
-impl ToolSource for Servers {
-    fn revision(&self) -> Revision {
+impl ToolSource for McpToolSource {
+    fn revision(&self) -> SourceRevision {
         let edition = self.roster.known();
         let servers = self.chosen(&edition).into_iter();
         let revisions = servers.map(|server| server.known().revision + server.refreshes());
         revision(&edition, revisions)
     }
 
-    async fn gather(&self, listener: Arc<dyn Listener>) -> Gathered {
+    async fn gather(&self, listener: Arc<dyn GatherListener>) -> GatheredTools {
         let (edition, trouble) = self.roster.current().await;
         if let Some(trouble) = trouble {
             let message = format!(
@@ -242,7 +245,7 @@ impl ToolSource for Servers {
         let servers = self.chosen(&edition);
         let starts = start_all(&servers, &*listener).await;
         tell_complete(&*listener, &starts).await;
-        Gathered {
+        GatheredTools {
             revision: revision(&edition, starts.iter().map(|start| start.revision)),
             tools: self.tools(&starts),
             failure: failure(&starts),
@@ -253,7 +256,7 @@ impl ToolSource for Servers {
         // Why a list cannot be read is told to the next task, which tries it again.
         let (edition, _) = self.roster.current().await;
         let servers = self.chosen(&edition);
-        let starts = start_all(&servers, &Nobody).await;
+        let starts = start_all(&servers, &NullListener).await;
         let mut offer = McpOffer::default();
         let offered = offered(&starts);
         let pairs: Vec<(&str, &str)> = offered
@@ -272,8 +275,8 @@ impl ToolSource for Servers {
                     offer.failures.insert(name, error.clone());
                 }
                 Ok(catalogue) if catalogue.has_resources => {
-                    let resources = everything(start.server, Listed::Resources).await;
-                    let templates = everything(start.server, Listed::Templates).await;
+                    let resources = all_pages(start.server, ResourceListKind::Resources).await;
+                    let templates = all_pages(start.server, ResourceListKind::Templates).await;
                     offer.resources.insert(name.clone(), resources);
                     offer.resource_templates.insert(name, templates);
                 }
@@ -303,14 +306,14 @@ impl ToolSource for Servers {
 
 /// Hears of starts that no session waits for.
 #[derive(Debug)]
-struct Nobody;
+struct NullListener;
 
 #[async_trait]
-impl Listener for Nobody {
+impl GatherListener for NullListener {
     async fn tell(&self, _: EventMsg) {}
 }
 
-fn described(server: &Server, tool: &ToolInfo) -> McpTool {
+fn described(server: &McpServerHandle, tool: &ToolInfo) -> McpTool {
     McpTool {
         server: server.name.to_string(),
         name: tool.name.clone(),
@@ -321,21 +324,21 @@ fn described(server: &Server, tool: &ToolInfo) -> McpTool {
     }
 }
 
-fn auth_status(door: &Door) -> McpAuthStatus {
+fn auth_status(door: &ServerEndpoint) -> McpAuthStatus {
     match door {
-        Door::Http {
+        ServerEndpoint::Http {
             bearer_token_env_var: Some(_),
             ..
         } => McpAuthStatus::BearerToken,
-        Door::Http { .. } | Door::Stdio { .. } => McpAuthStatus::Unsupported,
+        ServerEndpoint::Http { .. } | ServerEndpoint::Stdio { .. } => McpAuthStatus::Unsupported,
     }
 }
 
 /// Returns all pages of a list. One that cannot be had is the end of it.
-async fn everything(server: &Server, what: Listed) -> Vec<Value> {
+async fn all_pages(server: &McpServerHandle, what: ResourceListKind) -> Vec<Value> {
     let key = match what {
-        Listed::Resources => "resources",
-        Listed::Templates => "resourceTemplates",
+        ResourceListKind::Resources => "resources",
+        ResourceListKind::Templates => "resourceTemplates",
     };
     let mut all = Vec::new();
     let mut cursor = None;

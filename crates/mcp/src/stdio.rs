@@ -13,20 +13,20 @@ use rmcp::service::{RoleClient, RxJsonRpcMessage, TxJsonRpcMessage};
 use rmcp::transport::Transport;
 use serde::Deserialize;
 use tokio::sync::{mpsc, oneshot, watch};
-use troupe_process::{Exit, Process, ProcessEvent};
+use troupe_process::{Process, ProcessEvent, ProcessExit};
 use troupe_protocol::command::OutputStream;
 use troupe_protocol::discard;
 
 use crate::limits::{COMPLAINT_BYTES_MAX, MESSAGE_BYTES_MAX, MESSAGES_MAX, OBITUARY_TIME};
-use crate::lines::{Lines, Tail, TooLong};
+use crate::lines::{McpLineBuffer, StderrTail, TooLong};
 
 const NOT_NEEDED: &str = "it was no longer needed";
 
 /// Why a server's process is gone; empty while it runs.
 #[derive(Debug, Clone)]
-pub(crate) struct Obituary(watch::Receiver<Option<String>>);
+pub(crate) struct ServerExitReason(watch::Receiver<Option<String>>);
 
-impl Obituary {
+impl ServerExitReason {
     /// Returns why the process is gone. Who met its end may be earlier than the news of it, and
     /// waits a moment.
     pub(crate) async fn read(&self) -> Option<String> {
@@ -38,7 +38,7 @@ impl Obituary {
 
 /// The SDK's way to a process.
 pub(crate) struct StdioTransport {
-    outgoing: mpsc::Sender<Outgoing>,
+    outgoing: mpsc::Sender<OutgoingLine>,
     incoming: mpsc::Receiver<Vec<u8>>,
 }
 
@@ -49,29 +49,29 @@ impl fmt::Debug for StdioTransport {
 }
 
 #[derive(Debug)]
-struct Outgoing {
+struct OutgoingLine {
     line: Vec<u8>,
     written: oneshot::Sender<io::Result<()>>,
 }
 
 impl StdioTransport {
     /// Takes over a process that was started with a pipe as stdin.
-    pub(crate) fn new(process: Process) -> (Self, Obituary) {
+    pub(crate) fn new(process: Process) -> (Self, ServerExitReason) {
         let (outgoing, to_write) = mpsc::channel(MESSAGES_MAX);
         let (read, incoming) = mpsc::channel(MESSAGES_MAX);
         let (obituary, reader) = watch::channel(None);
-        let carrier = Carrier {
+        let carrier = StdioPump {
             process,
             to_write,
             read,
             pending: VecDeque::new(),
-            lines: Lines::new(MESSAGE_BYTES_MAX),
-            complaint: Tail::new(COMPLAINT_BYTES_MAX),
+            lines: McpLineBuffer::new(MESSAGE_BYTES_MAX),
+            complaint: StderrTail::new(COMPLAINT_BYTES_MAX),
             obituary,
         };
         // It ends with the process, and when the transport is dropped.
         tokio::spawn(carrier.run());
-        (Self { outgoing, incoming }, Obituary(reader))
+        (Self { outgoing, incoming }, ServerExitReason(reader))
     }
 }
 
@@ -88,7 +88,7 @@ impl Transport<RoleClient> for StdioTransport {
             let mut line = serde_json::to_vec(&message)?;
             line.push(b'\n');
             let (written, done) = oneshot::channel();
-            let sent = outgoing.send(Outgoing { line, written }).await;
+            let sent = outgoing.send(OutgoingLine { line, written }).await;
             sent.map_err(|_| gone())?;
             done.await.map_err(|_| gone())?
         }
@@ -113,7 +113,7 @@ impl Transport<RoleClient> for StdioTransport {
 /// common; but one that answers a request ends that request with an error.
 fn parse(line: &[u8]) -> Option<RxJsonRpcMessage<RoleClient>> {
     #[derive(Deserialize)]
-    struct Answer {
+    struct AnswerHead {
         id: RequestId,
         #[serde(default)]
         method: Option<serde::de::IgnoredAny>,
@@ -121,7 +121,7 @@ fn parse(line: &[u8]) -> Option<RxJsonRpcMessage<RoleClient>> {
     match serde_json::from_slice(line) {
         Ok(message) => Some(message),
         Err(error) => {
-            let answer: Answer = serde_json::from_slice(line).ok()?;
+            let answer: AnswerHead = serde_json::from_slice(line).ok()?;
             if answer.method.is_some() {
                 return None;
             }
@@ -133,25 +133,25 @@ fn parse(line: &[u8]) -> Option<RxJsonRpcMessage<RoleClient>> {
 }
 
 /// Owns the process and carries lines both ways.
-struct Carrier {
+struct StdioPump {
     process: Process,
-    to_write: mpsc::Receiver<Outgoing>,
+    to_write: mpsc::Receiver<OutgoingLine>,
     read: mpsc::Sender<Vec<u8>>,
     /// Whole lines that were read and not taken.
     pending: VecDeque<Vec<u8>>,
-    lines: Lines,
-    complaint: Tail,
+    lines: McpLineBuffer,
+    complaint: StderrTail,
     obituary: watch::Sender<Option<String>>,
 }
 
-impl Carrier {
+impl StdioPump {
     async fn run(mut self) {
         let mut end = self.carry().await;
         if end == NOT_NEEDED {
             // A server that exits before it has read its first line is left, too: the line could
             // not be written. Then its own end is the reason.
             self.process.kill().await;
-            end = self.last_words().await.unwrap_or(end);
+            end = self.drain_after_exit().await.unwrap_or(end);
         }
         let text = match (end, self.complaint.text()) {
             (end, None) => end,
@@ -164,7 +164,7 @@ impl Carrier {
 
     /// Reads what is left of a process that was ended. Returns how it ended if that was its own
     /// doing.
-    async fn last_words(&mut self) -> Option<String> {
+    async fn drain_after_exit(&mut self) -> Option<String> {
         let mut end = None;
         while let Some(event) = self.process.next().await {
             match event {
@@ -206,7 +206,7 @@ impl Carrier {
                     None => return "it ended".to_owned(),
                 },
                 outgoing = self.to_write.recv() => match outgoing {
-                    Some(Outgoing { line, written }) => {
+                    Some(OutgoingLine { line, written }) => {
                         let result = self.process.write_stdin(&line).await;
                         // Who does not wait any more does not need to know.
                         discard!(written.send(result), "nobody waits for the answer");
@@ -223,7 +223,7 @@ fn too_long() -> String {
     format!("it sent a message of more than {MESSAGE_BYTES_MAX} bytes and was ended")
 }
 
-fn describe(exit: &Exit) -> String {
+fn describe(exit: &ProcessExit) -> String {
     match (exit.code, exit.signal) {
         (Some(code), _) => format!("it exited with code {code}"),
         (None, Some(signal)) => format!("it was ended by signal {signal}"),

@@ -11,7 +11,7 @@ use crate::limits::MESSAGE_BYTES_MAX;
 
 /// What an address is reached with.
 #[derive(Debug)]
-pub(crate) struct Address<'a> {
+pub(crate) struct HttpTarget<'a> {
     pub url: &'a str,
     pub bearer_token_env_var: Option<&'a str>,
     pub http_headers: &'a BTreeMap<String, String>,
@@ -20,7 +20,7 @@ pub(crate) struct Address<'a> {
 
 /// Makes the transport, or says what is wrong with the configuration.
 pub(crate) fn transport(
-    address: &Address<'_>,
+    address: &HttpTarget<'_>,
     variables: &BTreeMap<String, String>,
 ) -> Result<StreamableHttpClientTransport<reqwest::Client>, String> {
     let mut headers = HashMap::new();

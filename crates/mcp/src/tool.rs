@@ -11,30 +11,32 @@ use troupe_protocol::command::{ParsedCommand, WorkStatus};
 use troupe_protocol::item::{McpToolCallItem, TurnItem};
 use troupe_protocol::tool::ToolSpec;
 use troupe_tools::rules::RuleBook;
-use troupe_tools::{Ask, Call, Concurrency, Tool, ToolEvent, ToolOutput};
+use troupe_tools::{
+    ApprovalQuestion, Tool, ToolConcurrency, ToolEvent, ToolInvocation, ToolOutput,
+};
 
-use crate::approval::{self, Rights, Verdict};
-use crate::connection::{ToolInfo, Trouble};
-use crate::content::{self, Answer};
+use crate::approval::{self, ApprovalVerdict, CallRights};
+use crate::connection::{McpCallError, ToolInfo};
+use crate::content::{self, McpAnswer};
 use crate::limits::DESCRIPTION_BYTES_MAX;
-use crate::server::Server;
+use crate::server::McpServerHandle;
 
 /// What a person agreed to for the rest of the session, by server and tool.
 #[derive(Debug, Default)]
-pub(crate) struct Agreements(Mutex<BTreeSet<(String, String)>>);
+pub(crate) struct ToolAgreements(Mutex<BTreeSet<(String, String)>>);
 
 #[derive(Debug)]
 pub(crate) struct ServerTool {
     spec: ToolSpec,
-    server: Server,
+    server: McpServerHandle,
     tool: ToolInfo,
-    agreements: Arc<Agreements>,
+    agreements: Arc<ToolAgreements>,
     rules: Arc<RuleBook>,
 }
 
 /// Why a call has no result.
 #[derive(Debug)]
-enum Failure {
+enum ServerToolFailure {
     /// A person or a policy said no.
     Declined(String),
     Failed(String),
@@ -43,9 +45,9 @@ enum Failure {
 impl ServerTool {
     pub(crate) fn new(
         name: String,
-        server: Server,
+        server: McpServerHandle,
         tool: &ToolInfo,
-        agreements: Arc<Agreements>,
+        agreements: Arc<ToolAgreements>,
         rules: Arc<RuleBook>,
     ) -> Self {
         Self {
@@ -61,16 +63,16 @@ impl ServerTool {
         }
     }
 
-    async fn run(&self, call: &Call) -> Result<Answer, Failure> {
-        let arguments = arguments(call.input.as_str()).map_err(Failure::Failed)?;
+    async fn run(&self, call: &ToolInvocation) -> Result<McpAnswer, ServerToolFailure> {
+        let arguments = arguments(call.input.as_str()).map_err(ServerToolFailure::Failed)?;
         self.permit(call, &arguments).await?;
         let connected = tokio::select! {
             connected = self.server.connect() => connected,
-            () = call.cancel.cancelled() => return Err(self.failed(&Trouble::Cancelled)),
+            () = call.cancel.cancelled() => return Err(self.failed(&McpCallError::Cancelled)),
         };
         let connection = connected.map_err(|error| {
             let name = &self.server.name;
-            Failure::Failed(format!("MCP server {name} did not start: {error}"))
+            ServerToolFailure::Failed(format!("MCP server {name} did not start: {error}"))
         })?;
         let time_max = self.server.config.tool_time_max;
         let answered = connection
@@ -80,25 +82,31 @@ impl ServerTool {
         Ok(content::of_call(result).decoded().await)
     }
 
-    fn failed(&self, trouble: &Trouble) -> Failure {
+    fn failed(&self, trouble: &McpCallError) -> ServerToolFailure {
         let name = &self.server.name;
-        Failure::Failed(match trouble {
-            Trouble::Gone(why) => format!(
+        ServerToolFailure::Failed(match trouble {
+            McpCallError::Gone(why) => format!(
                 "the MCP server {name} ended while it worked on this call: {why}. Whether the \
                  call had an effect is not known; the server is started again for the next call"
             ),
-            Trouble::Refused(why) => format!("the MCP server {name} answered with an error: {why}"),
-            Trouble::TimedOut(_) => {
+            McpCallError::Refused(why) => {
+                format!("the MCP server {name} answered with an error: {why}")
+            }
+            McpCallError::TimedOut(_) => {
                 format!("the MCP server {name}: {trouble} (mcp_servers.{name}.tool_timeout_sec)")
             }
-            Trouble::Cancelled => trouble.to_string(),
+            McpCallError::Cancelled => trouble.to_string(),
         })
     }
 
     /// Finds out whether the call may happen.
-    async fn permit(&self, call: &Call, arguments: &Map<String, Value>) -> Result<(), Failure> {
+    async fn permit(
+        &self,
+        call: &ToolInvocation,
+        arguments: &Map<String, Value>,
+    ) -> Result<(), ServerToolFailure> {
         let mode = self.server.config.approval(&self.tool.name);
-        let rights = Rights {
+        let rights = CallRights {
             approvals: call.context.approval_policy,
             sandbox: &call.context.sandbox_policy,
         };
@@ -110,19 +118,19 @@ impl ServerTool {
         let verdict = approval::verdict(mode, self.tool.hints, rights);
         let is_held = call.context.sandbox_held.is_some();
         let reason = match approval::ruled(verdict, &ruling, rights, is_held) {
-            Verdict::Allow => return Ok(()),
-            Verdict::Forbid(text) => return Err(Failure::Declined(text)),
-            Verdict::Refuse(reason) => {
-                return Err(Failure::Declined(format!(
+            ApprovalVerdict::Allow => return Ok(()),
+            ApprovalVerdict::Forbid(text) => return Err(ServerToolFailure::Declined(text)),
+            ApprovalVerdict::Refuse(reason) => {
+                return Err(ServerToolFailure::Declined(format!(
                     "this call needs a person's approval, and nobody is asked under the current \
                      policy: {reason}. The user can allow it with \
                      mcp_servers.{server}.tools.{tool}.approval_mode = \"approve\""
                 )));
             }
-            Verdict::Ask(reason) => reason,
+            ApprovalVerdict::Ask(reason) => reason,
         };
         let matter = (self.server.name.to_string(), self.tool.name.clone());
-        if self.agreements.have(&matter) {
+        if self.agreements.contains(&matter) {
             return Ok(());
         }
         let decision = tokio::select! {
@@ -139,18 +147,23 @@ impl ServerTool {
             }
             ReviewDecision::Denied => {
                 let text = "not approved (the user said no, or nobody was there to ask)";
-                Err(Failure::Declined(text.to_owned()))
+                Err(ServerToolFailure::Declined(text.to_owned()))
             }
-            ReviewDecision::Abort => Err(self.failed(&Trouble::Cancelled)),
+            ReviewDecision::Abort => Err(self.failed(&McpCallError::Cancelled)),
         }
     }
 
     /// The call as a command, which every client can show and answer.
-    fn question(&self, call: &Call, arguments: &Map<String, Value>, reason: &str) -> Ask {
+    fn question(
+        &self,
+        call: &ToolInvocation,
+        arguments: &Map<String, Value>,
+        reason: &str,
+    ) -> ApprovalQuestion {
         let name = self.spec.name().to_owned();
         let arguments = Value::Object(arguments.clone()).to_string();
         let cmd = format!("{name} {arguments}");
-        Ask::Exec(ExecApprovalRequest {
+        ApprovalQuestion::Exec(ExecApprovalRequest {
             call_id: call.id.clone(),
             turn_id: call.context.turn_id.clone(),
             command: vec![name, arguments],
@@ -176,15 +189,15 @@ impl Tool for ServerTool {
         &self.spec
     }
 
-    fn concurrency(&self) -> Concurrency {
+    fn concurrency(&self) -> ToolConcurrency {
         if self.server.config.parallel {
-            Concurrency::Shared
+            ToolConcurrency::Shared
         } else {
-            Concurrency::Exclusive
+            ToolConcurrency::Exclusive
         }
     }
 
-    async fn call(&self, call: Call) -> ToolOutput {
+    async fn call(&self, call: ToolInvocation) -> ToolOutput {
         let text = call.input.as_str();
         let mut item = McpToolCallItem {
             id: call.item_id(),
@@ -212,8 +225,8 @@ impl Tool for ServerTool {
             }
             Err(failure) => {
                 let (status, text) = match failure {
-                    Failure::Declined(text) => (WorkStatus::Declined, text),
-                    Failure::Failed(text) => (WorkStatus::Failed, text),
+                    ServerToolFailure::Declined(text) => (WorkStatus::Declined, text),
+                    ServerToolFailure::Failed(text) => (WorkStatus::Failed, text),
                 };
                 item.status = status;
                 item.error = Some(text.clone());
@@ -227,8 +240,8 @@ impl Tool for ServerTool {
     }
 }
 
-impl Agreements {
-    fn have(&self, matter: &(String, String)) -> bool {
+impl ToolAgreements {
+    fn contains(&self, matter: &(String, String)) -> bool {
         self.lock().contains(matter)
     }
 

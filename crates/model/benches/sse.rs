@@ -14,7 +14,8 @@ use std::thread;
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use tokio::runtime::Runtime;
 use troupe_model::{
-    HistoryItem, Instructions, Model, ModelRequest, ProviderConfig, ToolChoice, WireApi,
+    EncodedInstructions, HistoryItem, LanguageModel, ModelRequest, ModelToolChoice, ProviderConfig,
+    WireApi,
 };
 use troupe_protocol::ResponseItem;
 use troupe_protocol::policy::ReasoningSummary;
@@ -41,7 +42,7 @@ fn deltas(c: &mut Criterion) {
     group.finish();
 }
 
-async fn read(model: &dyn Model) -> usize {
+async fn read(model: &dyn LanguageModel) -> usize {
     let mut stream = model.open(request());
     let mut events = 0;
     while let Some(batch) = stream.next_batch().await {
@@ -65,7 +66,7 @@ fn chat_body() -> Vec<u8> {
 }
 
 /// Answers every request on every connection with the same bytes, until the process ends.
-fn serve(wire_api: WireApi, body: Vec<u8>) -> Arc<dyn Model> {
+fn serve(wire_api: WireApi, body: Vec<u8>) -> Arc<dyn LanguageModel> {
     let listener = TcpListener::bind(("127.0.0.1", 0)).unwrap();
     let config = ProviderConfig {
         base_url: format!("http://{}", listener.local_addr().unwrap()),
@@ -118,10 +119,10 @@ fn read_head(reader: &mut impl BufRead) -> Option<usize> {
 fn request() -> ModelRequest {
     ModelRequest {
         model: "m".into(),
-        instructions: Arc::new(Instructions::new("Be brief.")),
+        instructions: Arc::new(EncodedInstructions::new("Be brief.")),
         input: vec![Arc::new(HistoryItem::new(ResponseItem::user_text("go")))],
         tools: Arc::default(),
-        tool_choice: ToolChoice::Auto,
+        tool_choice: ModelToolChoice::Auto,
         parallel_tool_calls: true,
         effort: None,
         summary: ReasoningSummary::Auto,

@@ -4,10 +4,10 @@ use crate::error::ModelError;
 use crate::event::ModelEvent;
 use crate::provider::ProviderConfig;
 use crate::quota::ResponseQuota;
-use crate::repetition::Repetition;
+use crate::repetition::RepetitionDetector;
 use crate::request::ModelRequest;
 use crate::sse::{SseEvent, SseParser};
-use crate::wire::Decoder;
+use crate::wire::WireDecoder;
 
 impl ProviderConfig {
     /// Decodes the body of an answer as such a provider sends it, in the pieces in which it
@@ -17,7 +17,7 @@ impl ProviderConfig {
         request: &ModelRequest,
         pieces: impl IntoIterator<Item = &'a [u8]>,
     ) -> (Vec<ModelEvent>, Option<ModelError>) {
-        let mut answer = Answer::new(self.wire().decoder(request));
+        let mut answer = AnswerParser::new(self.wire().decoder(request));
         let mut events = Vec::new();
         let mut pieces = pieces.into_iter();
         let fed = pieces.try_for_each(|piece| answer.feed(piece, &mut events));
@@ -27,22 +27,22 @@ impl ProviderConfig {
 }
 
 #[derive(Debug)]
-pub(crate) struct Answer {
+pub(crate) struct AnswerParser {
     parser: SseParser,
-    decoder: Decoder,
+    decoder: WireDecoder,
     quota: ResponseQuota,
-    repetition: Repetition,
+    repetition: RepetitionDetector,
     /// What was told so far, in bytes of its contents: whoever hears it keeps it.
     told: usize,
 }
 
-impl Answer {
-    pub(crate) fn new(decoder: Decoder) -> Self {
+impl AnswerParser {
+    pub(crate) fn new(decoder: WireDecoder) -> Self {
         Self {
             parser: SseParser::new(),
             decoder,
             quota: ResponseQuota::new(),
-            repetition: Repetition::default(),
+            repetition: RepetitionDetector::default(),
             told: 0,
         }
     }
@@ -71,7 +71,7 @@ impl Answer {
         self.told += contents.sum::<usize>();
         let untold = self.parser.held_bytes() + self.decoder.held_bytes();
         self.quota.hold(self.told + untold)?;
-        self.repetition.hear(events)
+        self.repetition.feed_events(events)
     }
 
     /// Takes the end of the body.
@@ -88,7 +88,7 @@ impl Answer {
 }
 
 fn take(
-    decoder: &mut Decoder,
+    decoder: &mut WireDecoder,
     event: SseEvent<'_>,
     out: &mut Vec<ModelEvent>,
 ) -> Result<(), ModelError> {

@@ -22,16 +22,16 @@ use troupe_protocol::discard;
 
 use crate::error::{ModelError, ModelErrorKind};
 use crate::event::ModelEvent;
-use crate::model::{Model, ModelStream};
+use crate::model::{LanguageModel, ModelStream};
 use crate::request::ModelRequest;
-use fingerprint::Fingerprint;
+use fingerprint::RequestFingerprint;
 
 /// The provider id of a tape.
 pub const CASSETTE: &str = "cassette";
 
 #[derive(Debug, Serialize, Deserialize)]
-struct Take {
-    request: Fingerprint,
+struct TapeEntry {
+    request: RequestFingerprint,
     events: Vec<ModelEvent>,
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     cut: bool,
@@ -39,19 +39,19 @@ struct Take {
 
 /// A model whose answers are written to a tape as they are read.
 #[derive(Debug)]
-pub struct Recorder {
-    model: Arc<dyn Model>,
-    tape: Arc<Tape>,
+pub struct CassetteRecorder {
+    model: Arc<dyn LanguageModel>,
+    tape: Arc<TapeFile>,
 }
 
-impl Recorder {
+impl CassetteRecorder {
     /// Begins a new tape at `path`. A file that is there already is left as it is.
-    pub fn wrap(model: Arc<dyn Model>, path: impl AsRef<Path>) -> io::Result<Self> {
+    pub fn wrap(model: Arc<dyn LanguageModel>, path: impl AsRef<Path>) -> io::Result<Self> {
         let path = path.as_ref();
         let file = begin(path)?;
         Ok(Self {
             model,
-            tape: Arc::new(Tape {
+            tape: Arc::new(TapeFile {
                 path: path.to_owned(),
                 state: Mutex::new(TapeState::Recording(file)),
             }),
@@ -69,7 +69,7 @@ fn begin(path: &Path) -> io::Result<File> {
         .open(path)
 }
 
-impl Model for Recorder {
+impl LanguageModel for CassetteRecorder {
     fn provider_id(&self) -> &str {
         self.model.provider_id()
     }
@@ -82,8 +82,8 @@ impl Model for Recorder {
         self.model.listed_models()
     }
 
-    fn misfit(&self, model: &str) -> Option<String> {
-        self.model.misfit(model)
+    fn model_mismatch(&self, model: &str) -> Option<String> {
+        self.model.model_mismatch(model)
     }
 
     fn is_catalogued(&self) -> bool {
@@ -94,10 +94,10 @@ impl Model for Recorder {
         if let Err(error) = self.tape.check() {
             return ModelStream::failed(error);
         }
-        let recording = Recording {
+        let recording = TapeRecording {
             tape: self.tape.clone(),
-            take: Some(Take {
-                request: Fingerprint::of(&request),
+            take: Some(TapeEntry {
+                request: RequestFingerprint::of(&request),
                 events: Vec::new(),
                 cut: true,
             }),
@@ -113,7 +113,7 @@ impl Model for Recorder {
 }
 
 #[derive(Debug)]
-struct Tape {
+struct TapeFile {
     path: PathBuf,
     state: Mutex<TapeState>,
 }
@@ -125,7 +125,7 @@ enum TapeState {
     Broken(String),
 }
 
-impl Tape {
+impl TapeFile {
     fn state(&self) -> MutexGuard<'_, TapeState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -141,7 +141,7 @@ impl Tape {
     }
 
     /// Appends one response, as one write.
-    fn append(&self, take: &Take) -> Result<(), ModelError> {
+    fn append(&self, take: &TapeEntry) -> Result<(), ModelError> {
         let mut state = self.state();
         if let TapeState::Recording(file) = &mut *state {
             let written = serde_json::to_vec(take)
@@ -160,12 +160,12 @@ impl Tape {
 }
 
 /// The recording of one response; dropped early it keeps what was read.
-struct Recording {
-    tape: Arc<Tape>,
-    take: Option<Take>,
+struct TapeRecording {
+    tape: Arc<TapeFile>,
+    take: Option<TapeEntry>,
 }
 
-impl Recording {
+impl TapeRecording {
     fn note(&mut self, batch: &mut Vec<ModelEvent>) {
         let Some(take) = &mut self.take else {
             return;
@@ -185,7 +185,7 @@ impl Recording {
     }
 }
 
-impl Drop for Recording {
+impl Drop for TapeRecording {
     fn drop(&mut self) {
         if let Some(take) = self.take.take() {
             // A failure marks the tape as broken, which the next response reports.
@@ -200,24 +200,24 @@ impl Drop for Recording {
 
 /// A model that answers from a tape.
 #[derive(Debug)]
-pub struct Player {
+pub struct CassettePlayer {
     path: PathBuf,
-    takes: Vec<Recorded>,
+    takes: Vec<TapeLine>,
     played: Mutex<HashSet<usize>>,
 }
 
 /// One line of a tape; its events are read when they are played.
 #[derive(Debug)]
-struct Recorded {
-    request: Fingerprint,
+struct TapeLine {
+    request: RequestFingerprint,
     line: String,
 }
 
-impl Player {
+impl CassettePlayer {
     pub fn open(path: impl AsRef<Path>) -> io::Result<Self> {
         #[derive(Deserialize)]
-        struct Head {
-            request: Fingerprint,
+        struct TapeLineHead {
+            request: RequestFingerprint,
         }
         let path = path.as_ref();
         let mut takes = Vec::new();
@@ -227,8 +227,9 @@ impl Player {
                 let place = format!("cassette {}, line {}: {what}", path.display(), index + 1);
                 io::Error::new(io::ErrorKind::InvalidData, place)
             };
-            let head: Head = serde_json::from_str(&line).map_err(|error| bad(error.to_string()))?;
-            takes.push(Recorded {
+            let head: TapeLineHead =
+                serde_json::from_str(&line).map_err(|error| bad(error.to_string()))?;
+            takes.push(TapeLine {
                 request: head.request,
                 line,
             });
@@ -242,7 +243,7 @@ impl Player {
 
     /// Takes the first response that was not played yet and fits the request. Agents that
     /// ask at the same time may do so in another order than when they were recorded.
-    fn take(&self, asked: &Fingerprint) -> Result<Take, ModelError> {
+    fn take(&self, asked: &RequestFingerprint) -> Result<TapeEntry, ModelError> {
         let failed = |what: String| {
             ModelError::new(
                 ModelErrorKind::Cassette,
@@ -273,13 +274,13 @@ impl Player {
     }
 }
 
-impl Model for Player {
+impl LanguageModel for CassettePlayer {
     fn provider_id(&self) -> &str {
         CASSETTE
     }
 
     fn open(&self, request: ModelRequest) -> ModelStream {
-        match self.take(&Fingerprint::of(&request)) {
+        match self.take(&RequestFingerprint::of(&request)) {
             Err(error) => ModelStream::failed(error),
             Ok(take) if take.cut => {
                 let events = (!take.events.is_empty()).then_some(take.events);

@@ -27,9 +27,9 @@ pub struct ModelInfo {
     #[serde(default)]
     pub images: bool,
     #[serde(default)]
-    pub thinking: Thinking,
+    pub thinking: ThinkingStyle,
     #[serde(default)]
-    pub maker: Maker,
+    pub maker: ModelMaker,
     /// Anybody can serve it, with a window of their own: what a server says of it counts more.
     #[serde(default)]
     pub self_hosted: bool,
@@ -38,7 +38,7 @@ pub struct ModelInfo {
 /// Whose model it is. A provider that serves one model of a maker serves the others.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Maker {
+pub enum ModelMaker {
     #[default]
     OpenAi,
     Anthropic,
@@ -47,7 +47,7 @@ pub enum Maker {
 /// How a model is told to think.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Thinking {
+pub enum ThinkingStyle {
     /// By the name of an effort, if it reasons at all.
     #[default]
     Named,
@@ -57,7 +57,7 @@ pub enum Thinking {
     Budget,
 }
 
-impl Maker {
+impl ModelMaker {
     /// Returns the built-in provider that serves its models.
     pub fn provider_id(self) -> &'static str {
         match self {
@@ -86,12 +86,12 @@ impl ModelInfo {
 }
 
 #[derive(Deserialize)]
-struct Catalogue {
+struct ModelCatalogue {
     model: Vec<ModelInfo>,
 }
 
 static CATALOGUE: LazyLock<Vec<ModelInfo>> = LazyLock::new(|| {
-    toml::from_str::<Catalogue>(include_str!("catalogue.toml"))
+    toml::from_str::<ModelCatalogue>(include_str!("catalogue.toml"))
         .expect("the embedded catalogue is read by a test of this crate")
         .model
 });
@@ -133,13 +133,13 @@ pub fn provider_of(slug: &str) -> Option<&'static str> {
 
 /// Tells whether a built-in provider is the maker of its models, and serves no others.
 pub(crate) fn is_maker(provider_id: &str) -> bool {
-    [Maker::OpenAi, Maker::Anthropic]
-        .map(Maker::provider_id)
+    [ModelMaker::OpenAi, ModelMaker::Anthropic]
+        .map(ModelMaker::provider_id)
         .contains(&provider_id)
 }
 
 /// Returns why a provider hardly has a model, if it is another maker's own.
-pub fn misfit(provider_id: &str, slug: &str) -> Option<String> {
+pub fn maker_mismatch(provider_id: &str, slug: &str) -> Option<String> {
     let fitting = provider_of(slug)?;
     (is_maker(provider_id) && provider_id != fitting).then(|| {
         format!(
@@ -224,7 +224,7 @@ mod tests {
         assert_eq!(lookup("gpt-5-2025-08-07"), lookup("gpt-5"));
         let haiku = lookup("claude-haiku-4-5-20251001");
         assert_eq!(haiku, lookup("claude-haiku-4-5"));
-        assert!(haiku.is_some_and(|info| info.thinking == Thinking::Budget));
+        assert!(haiku.is_some_and(|info| info.thinking == ThinkingStyle::Budget));
         assert!(lookup("gpt-5").is_some_and(ModelInfo::reasons));
         assert!(lookup("gpt-4.1").is_some_and(|info| !info.reasons() && info.images));
     }
@@ -251,14 +251,14 @@ mod tests {
         assert_eq!(provider_of("gpt-6.1-sol"), Some("openai"));
         assert_eq!(provider_of("gpt-oss-20b"), None);
         assert_eq!(provider_of("scripted"), None);
-        let told = misfit("openai", "claude-opus-5-5").unwrap();
+        let told = maker_mismatch("openai", "claude-opus-5-5").unwrap();
         assert!(
             told.contains("set model_provider to \"anthropic\""),
             "{told}"
         );
-        assert_eq!(misfit("anthropic", "claude-opus-5-5"), None);
+        assert_eq!(maker_mismatch("anthropic", "claude-opus-5-5"), None);
         // What a gateway has, nobody knows.
-        assert_eq!(misfit("gateway", "claude-opus-5-5"), None);
+        assert_eq!(maker_mismatch("gateway", "claude-opus-5-5"), None);
     }
 
     #[test]
@@ -274,7 +274,10 @@ mod tests {
         assert_eq!(luna.efforts, [Low, Medium, High, Xhigh, Max]);
         for name in ["claude-fable-5-2", "claude-mythos-5-2"] {
             let info = lookup(name).unwrap();
-            assert_eq!((info.maker, info.context_window), (Maker::Anthropic, None));
+            assert_eq!(
+                (info.maker, info.context_window),
+                (ModelMaker::Anthropic, None)
+            );
         }
         assert_eq!(
             models()[0].slug,

@@ -25,7 +25,7 @@ use tracing::Instrument as _;
 use troupe_protocol::catalogue::ModelEntry;
 use troupe_protocol::discard;
 
-use crate::answer::Answer;
+use crate::answer::AnswerParser;
 use crate::catalogue;
 use crate::error::{ModelError, ModelErrorKind};
 use crate::event::ModelEvent;
@@ -34,15 +34,15 @@ use crate::limits::{
     RESPONSE_BYTES_MAX, SECRET_BYTES_MIN,
 };
 use crate::listing;
-use crate::model::{Model, ModelStream};
+use crate::model::{LanguageModel, ModelStream};
 use crate::provider::ProviderConfig;
 use crate::rate_limits;
 use crate::request::ModelRequest;
-use crate::retry::{Jitter, Retries, Stage, Verdict, parse_retry_after_ms};
+use crate::retry::{AttemptStage, RetryCounters, RetryJitter, RetryVerdict, parse_retry_after_ms};
 use crate::sse::SseError;
-use crate::wire::Wire;
-use crate::wire::fault::{Complaint, capped};
-use crate::wire::pieces::Pieces;
+use crate::wire::ProviderWire;
+use crate::wire::fault::{ProviderComplaint, capped};
+use crate::wire::pieces::BodyPieces;
 
 /// Names the conversation to servers whose request body has no field for it. The name is
 /// our own: `x-conversation-id` makes llama.cpp finish an answer whose reader has gone.
@@ -50,21 +50,21 @@ pub(crate) const CONVERSATION_HEADER: &str = "x-troupe-conversation-id";
 
 /// A configured provider.
 pub(crate) struct HttpModel {
-    endpoint: Arc<Endpoint>,
+    endpoint: Arc<ProviderEndpoint>,
     /// What the server last said of its models: the agents of a tree ask it once.
     listed: Mutex<Option<Vec<ModelEntry>>>,
 }
 
 /// What all responses of a provider share.
-pub(crate) struct Endpoint {
+pub(crate) struct ProviderEndpoint {
     pub id: String,
     pub url: reqwest::Url,
     pub headers: HeaderMap,
-    pub wire: Wire,
+    pub wire: ProviderWire,
     pub request_retries_max: u32,
     pub stream_retries_max: u32,
     pub idle_timeout: Duration,
-    pub jitter: Jitter,
+    pub jitter: RetryJitter,
     /// What to look at when the server refuses the key.
     pub key_hint: String,
     /// Made with the first request: TLS roots are not read by runs that ask nothing.
@@ -74,7 +74,7 @@ pub(crate) struct Endpoint {
 }
 
 impl HttpModel {
-    pub(crate) fn new(endpoint: Endpoint) -> Self {
+    pub(crate) fn new(endpoint: ProviderEndpoint) -> Self {
         Self {
             endpoint: Arc::new(endpoint),
             listed: Mutex::new(None),
@@ -82,7 +82,7 @@ impl HttpModel {
     }
 }
 
-impl Model for HttpModel {
+impl LanguageModel for HttpModel {
     fn provider_id(&self) -> &str {
         &self.endpoint.id
     }
@@ -96,9 +96,9 @@ impl Model for HttpModel {
         })
     }
 
-    fn misfit(&self, model: &str) -> Option<String> {
+    fn model_mismatch(&self, model: &str) -> Option<String> {
         if self.endpoint.is_makers_own() {
-            return catalogue::misfit(&self.endpoint.id, model);
+            return catalogue::maker_mismatch(&self.endpoint.id, model);
         }
         // Behind another address there may be a gateway to everybody, which knows what it has.
         let listed = self.listed_models()?;
@@ -115,7 +115,7 @@ impl Model for HttpModel {
     }
 
     fn open(&self, request: ModelRequest) -> ModelStream {
-        let exchange = Exchange::new(self.endpoint.clone(), request);
+        let exchange = HttpExchange::new(self.endpoint.clone(), request);
         ModelStream::new(stream::unfold(exchange, |mut exchange| async move {
             let span = exchange.span.clone();
             let batch = exchange.next_batch().instrument(span).await?;
@@ -133,7 +133,7 @@ impl fmt::Debug for HttpModel {
     }
 }
 
-impl Endpoint {
+impl ProviderEndpoint {
     /// Tells whether this is the maker of models itself, at its own address.
     fn is_makers_own(&self) -> bool {
         let own = ProviderConfig::built_in().get(&self.id);
@@ -224,25 +224,25 @@ fn was_refused(error: &reqwest::Error) -> bool {
 }
 
 /// One response with all its attempts.
-struct Exchange {
-    endpoint: Arc<Endpoint>,
+struct HttpExchange {
+    endpoint: Arc<ProviderEndpoint>,
     request: ModelRequest,
-    pieces: Pieces,
-    retries: Retries,
-    phase: Phase,
+    pieces: BodyPieces,
+    retries: RetryCounters,
+    phase: ExchangePhase,
     span: tracing::Span,
 }
 
-enum Phase {
+enum ExchangePhase {
     Connecting,
-    Reading(Box<Reading>),
+    Reading(Box<StreamedAnswer>),
     Waiting(Duration),
     /// The answer is complete; the rest is read so that the connection can be used again.
-    Draining(Box<Reading>),
+    Draining(Box<StreamedAnswer>),
     Ended,
 }
 
-impl Phase {
+impl ExchangePhase {
     /// Returns what the diagnostic log calls it.
     fn name(&self) -> &'static str {
         match self {
@@ -255,18 +255,18 @@ impl Phase {
     }
 }
 
-impl Exchange {
-    fn new(endpoint: Arc<Endpoint>, request: ModelRequest) -> Self {
+impl HttpExchange {
+    fn new(endpoint: Arc<ProviderEndpoint>, request: ModelRequest) -> Self {
         let span = tracing::info_span!("request", provider = endpoint.id, model = request.model);
         Self {
             span,
             pieces: endpoint.wire.body(&request),
-            retries: Retries::new(
+            retries: RetryCounters::new(
                 endpoint.request_retries_max,
                 endpoint.stream_retries_max,
                 endpoint.jitter,
             ),
-            phase: Phase::Connecting,
+            phase: ExchangePhase::Connecting,
             endpoint,
             request,
         }
@@ -275,10 +275,10 @@ impl Exchange {
     async fn next_batch(&mut self) -> Option<Vec<ModelEvent>> {
         loop {
             match &mut self.phase {
-                Phase::Connecting => match self.connect().await {
+                ExchangePhase::Connecting => match self.connect().await {
                     Ok((reading, events)) => {
                         self.retries.connected();
-                        self.enter(Phase::Reading(Box::new(reading)));
+                        self.enter(ExchangePhase::Reading(Box::new(reading)));
                         if !events.is_empty() {
                             return Some(events);
                         }
@@ -287,10 +287,10 @@ impl Exchange {
                         return Some(vec![self.judge(stage, error)]);
                     }
                 },
-                Phase::Reading(reading) => {
+                ExchangePhase::Reading(reading) => {
                     let mut events = Vec::new();
                     if let Err(error) = reading.read(&mut events).await {
-                        events.push(self.judge(Stage::Stream, error));
+                        events.push(self.judge(AttemptStage::Stream, error));
                         return Some(events);
                     }
                     if events.last().is_some_and(ModelEvent::is_final) {
@@ -300,25 +300,25 @@ impl Exchange {
                         return Some(events);
                     }
                 }
-                Phase::Waiting(delay) => {
+                ExchangePhase::Waiting(delay) => {
                     tokio::time::sleep(*delay).await;
-                    self.enter(Phase::Connecting);
+                    self.enter(ExchangePhase::Connecting);
                 }
-                Phase::Draining(reading) => {
+                ExchangePhase::Draining(reading) => {
                     let limit = Duration::from_millis(DRAIN_TIMEOUT_MS);
                     // Either way the response is over: an unread rest costs a reconnect.
                     discard!(
                         timeout(limit, reading.response.chunk()).await,
                         "the rest of a response did not come within its timeout"
                     );
-                    self.enter(Phase::Ended);
+                    self.enter(ExchangePhase::Ended);
                 }
-                Phase::Ended => return None,
+                ExchangePhase::Ended => return None,
             }
         }
     }
 
-    fn enter(&mut self, phase: Phase) {
+    fn enter(&mut self, phase: ExchangePhase) {
         tracing::debug!(
             from = self.phase.name(),
             to = phase.name(),
@@ -328,7 +328,7 @@ impl Exchange {
     }
 
     /// Sends the request and checks what kind of answer begins.
-    async fn connect(&self) -> Result<(Reading, Vec<ModelEvent>), FailedAttempt> {
+    async fn connect(&self) -> Result<(StreamedAnswer, Vec<ModelEvent>), FailedAttempt> {
         let endpoint = &self.endpoint;
         let mut headers = endpoint.headers.clone();
         if let Some(value) = self.conversation() {
@@ -355,7 +355,7 @@ impl Exchange {
             Ok(Ok(response)) => response,
             Ok(Err(error)) if was_closed_unused(&error) => {
                 return Err(FailedAttempt {
-                    stage: Stage::Stream,
+                    stage: AttemptStage::Stream,
                     error: broken(self.at_server(&format!(
                         "the connection broke before the answer began: {}",
                         causes(error)
@@ -382,12 +382,12 @@ impl Exchange {
             .into_iter()
             .collect();
         let response = self.expect_stream(response).await?;
-        let reading = Reading {
+        let reading = StreamedAnswer {
             response,
             idle_timeout: endpoint.idle_timeout,
             progress: Instant::now(),
             received: 0,
-            answer: Answer::new(endpoint.wire.decoder(&self.request)),
+            answer: AnswerParser::new(endpoint.wire.decoder(&self.request)),
         };
         Ok((reading, events))
     }
@@ -396,8 +396,8 @@ impl Exchange {
         let own = self.request.conversation.as_deref();
         let name = match self.endpoint.wire {
             // The body has the key already.
-            Wire::Responses { .. } => own?,
-            Wire::Chat { .. } | Wire::Messages { .. } => {
+            ProviderWire::Responses { .. } => own?,
+            ProviderWire::Chat { .. } | ProviderWire::Messages { .. } => {
                 own.or(self.request.prompt_cache_key.as_deref())?
             }
         };
@@ -438,7 +438,7 @@ impl Exchange {
         let status = response.status();
         let asked = asked_delay_ms(response.headers());
         let body = read_capped(response, self.endpoint.idle_timeout).await;
-        let mut error = Complaint::parse(&body).into_http_error(status.as_u16());
+        let mut error = ProviderComplaint::parse(&body).into_http_error(status.as_u16());
         error.retry_after_ms = asked.or(error.retry_after_ms);
         let hint = match error.kind {
             ModelErrorKind::Unauthorized => &self.endpoint.key_hint,
@@ -463,7 +463,7 @@ impl Exchange {
             return Ok(response);
         }
         let body = read_capped(response, self.endpoint.idle_timeout).await;
-        let complaint = Complaint::parse(&body).into_http_error(400);
+        let complaint = ProviderComplaint::parse(&body).into_http_error(400);
         Err(ModelError::new(
             complaint.kind,
             format!(
@@ -475,17 +475,17 @@ impl Exchange {
     }
 
     /// Decides about a failed attempt and enters the state that follows.
-    fn judge(&mut self, stage: Stage, mut error: ModelError) -> ModelEvent {
+    fn judge(&mut self, stage: AttemptStage, mut error: ModelError) -> ModelEvent {
         error.message = self.endpoint.without_secrets(error.message);
         let kind = error.kind;
         match self.retries.judge(stage, &error) {
-            Verdict::Again {
+            RetryVerdict::Again {
                 attempt,
                 attempts_max,
                 delay,
             } => {
                 tracing::warn!(?kind, attempt, attempts_max, ?delay, "an attempt failed");
-                self.enter(Phase::Waiting(delay));
+                self.enter(ExchangePhase::Waiting(delay));
                 ModelEvent::Retrying {
                     attempt,
                     attempts_max,
@@ -493,9 +493,9 @@ impl Exchange {
                     error,
                 }
             }
-            Verdict::GiveUp(error) => {
+            RetryVerdict::GiveUp(error) => {
                 tracing::warn!(?kind, "the last attempt failed");
-                self.enter(Phase::Ended);
+                self.enter(ExchangePhase::Ended);
                 ModelEvent::Failed(error)
             }
         }
@@ -504,42 +504,42 @@ impl Exchange {
     /// Ends the reading. Often the end of the body is here already: then the connection
     /// is free even if the caller does not ask again.
     fn drain(&mut self) {
-        let phase = std::mem::replace(&mut self.phase, Phase::Ended);
-        if let Phase::Reading(mut reading) = phase
+        let phase = std::mem::replace(&mut self.phase, ExchangePhase::Ended);
+        if let ExchangePhase::Reading(mut reading) = phase
             && reading.response.chunk().now_or_never().is_none()
         {
-            self.enter(Phase::Draining(reading));
+            self.enter(ExchangePhase::Draining(reading));
         }
     }
 }
 
 /// An attempt that came to no stream, and which counter it uses up.
 struct FailedAttempt {
-    stage: Stage,
+    stage: AttemptStage,
     error: ModelError,
 }
 
 impl From<ModelError> for FailedAttempt {
     fn from(error: ModelError) -> Self {
         Self {
-            stage: Stage::Request,
+            stage: AttemptStage::Request,
             error,
         }
     }
 }
 
 /// An answer that is being streamed.
-struct Reading {
+struct StreamedAnswer {
     response: reqwest::Response,
     idle_timeout: Duration,
     /// When something came that is part of the answer.
     progress: Instant,
     /// Bytes so far.
     received: u64,
-    answer: Answer,
+    answer: AnswerParser,
 }
 
-impl Reading {
+impl StreamedAnswer {
     /// Waits for one network read and decodes all that it completes. What was decoded
     /// before an error stays in `out`.
     async fn read(&mut self, out: &mut Vec<ModelEvent>) -> Result<(), ModelError> {

@@ -47,8 +47,10 @@ mod wire;
 
 pub use error::{ContextOverflow, ModelError, ModelErrorKind};
 pub use event::{ItemKind, ModelEvent};
-pub use model::{Model, ModelStream};
+pub use model::{LanguageModel, ModelStream};
 pub use provider::{BadSetting, ConnectError, ProviderConfig, is_web_address};
-pub use request::{HistoryItem, Instructions, ModelRequest, Previous, ToolChoice, ToolSet};
-pub use retry::Jitter;
+pub use request::{
+    EncodedInstructions, HistoryItem, ModelRequest, ModelToolChoice, PreviousResponse, ToolSet,
+};
+pub use retry::RetryJitter;
 pub use wire::WireApi;

@@ -13,11 +13,11 @@ use troupe_protocol::catalogue::ModelEntry;
 
 use crate::catalogue;
 use crate::error::{ModelError, ModelErrorKind};
-use crate::http::{Endpoint, causes, read_up_to};
+use crate::http::{ProviderEndpoint, causes, read_up_to};
 use crate::limits::{MODELS_BYTES_MAX, MODELS_LISTED_MAX, MODELS_NAMED_MAX, MODELS_TIMEOUT_MS};
-use crate::wire::fault::Complaint;
+use crate::wire::fault::ProviderComplaint;
 
-impl Endpoint {
+impl ProviderEndpoint {
     /// Asks once. Whoever asked can ask again, so nothing is retried.
     pub(crate) async fn models(&self) -> Result<Vec<ModelEntry>, ModelError> {
         let limit = Duration::from_millis(MODELS_TIMEOUT_MS);
@@ -44,7 +44,7 @@ impl Endpoint {
         let status = response.status();
         let body = read_up_to(response, MODELS_BYTES_MAX).await;
         if !status.is_success() {
-            let mut error = Complaint::parse(&body).into_http_error(status.as_u16());
+            let mut error = ProviderComplaint::parse(&body).into_http_error(status.as_u16());
             error.message = format!("{status}: {}", error.message);
             return Err(error);
         }
@@ -64,7 +64,11 @@ impl Endpoint {
 
 /// Returns that a server does not list a model, and what it lists. Under another date it is the
 /// same model; a list that was cut tells nothing.
-pub(crate) fn unlisted(endpoint: &Endpoint, listed: &[ModelEntry], model: &str) -> Option<String> {
+pub(crate) fn unlisted(
+    endpoint: &ProviderEndpoint,
+    listed: &[ModelEntry],
+    model: &str,
+) -> Option<String> {
     // Ollama's tag of the newest is left out as a date is.
     fn plain(name: &str) -> &str {
         catalogue::without_date(name).trim_end_matches(":latest")
@@ -92,12 +96,12 @@ fn failed(message: String) -> ModelError {
 }
 
 #[derive(Deserialize)]
-struct Listing {
-    data: Vec<Listed>,
+struct ModelListing {
+    data: Vec<ListedModel>,
 }
 
 #[derive(Deserialize)]
-struct Listed {
+struct ListedModel {
     id: String,
     /// vLLM.
     max_model_len: Option<u64>,
@@ -107,17 +111,17 @@ struct Listed {
     /// Anthropic.
     max_input_tokens: Option<u64>,
     /// llama.cpp.
-    meta: Option<Meta>,
+    meta: Option<LlamaMeta>,
 }
 
 #[derive(Deserialize)]
-struct Meta {
+struct LlamaMeta {
     n_ctx: Option<u64>,
     n_ctx_train: Option<u64>,
 }
 
 fn parse(body: &str) -> Result<Vec<ModelEntry>, String> {
-    let listing: Listing = serde_json::from_str(body)
+    let listing: ModelListing = serde_json::from_str(body)
         .map_err(|error| format!("the answer is not a list of models: {error}"))?;
     let named = listing
         .data
@@ -125,11 +129,11 @@ fn parse(body: &str) -> Result<Vec<ModelEntry>, String> {
         .filter(|model| !model.id.is_empty());
     Ok(named
         .take(MODELS_LISTED_MAX)
-        .map(Listed::into_entry)
+        .map(ListedModel::into_entry)
         .collect())
 }
 
-impl Listed {
+impl ListedModel {
     fn into_entry(self) -> ModelEntry {
         let meta = self.meta.as_ref();
         let told = self

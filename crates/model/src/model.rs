@@ -13,7 +13,7 @@ use crate::event::ModelEvent;
 use crate::request::ModelRequest;
 
 /// Something that answers requests: a provider, a tape, a script.
-pub trait Model: Send + Sync + fmt::Debug {
+pub trait LanguageModel: Send + Sync + fmt::Debug {
     /// Returns the name under which the provider is configured.
     fn provider_id(&self) -> &str;
 
@@ -33,7 +33,7 @@ pub trait Model: Send + Sync + fmt::Debug {
     }
 
     /// Returns why it hardly has a model: that is somebody else's own, or is not in its list.
-    fn misfit(&self, _model: &str) -> Option<String> {
+    fn model_mismatch(&self, _model: &str) -> Option<String> {
         None
     }
 

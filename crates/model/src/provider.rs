@@ -11,13 +11,13 @@ use http::{HeaderMap, HeaderName, HeaderValue, header};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::http::{Endpoint, HttpModel};
+use crate::http::{HttpModel, ProviderEndpoint};
 use crate::limits::{
     REQUEST_RETRIES_DEFAULT, RETRIES_MAX, STREAM_IDLE_TIMEOUT_MS_DEFAULT, STREAM_RETRIES_DEFAULT,
 };
-use crate::model::Model;
-use crate::retry::Jitter;
-use crate::wire::{Freeform, OutputBound, Wire, WireApi};
+use crate::model::LanguageModel;
+use crate::retry::RetryJitter;
+use crate::wire::{FreeformOffer, OutputBound, ProviderWire, WireApi};
 
 const X_API_KEY: HeaderName = HeaderName::from_static("x-api-key");
 const ANTHROPIC_VERSION: HeaderName = HeaderName::from_static("anthropic-version");
@@ -134,7 +134,7 @@ impl ProviderConfig {
             });
         }
         let sent = self.http_headers.iter().map(|(name, value)| {
-            let is_good = is_header_name(name) && sensitive(value).is_some();
+            let is_good = is_header_name(name) && sensitive_header(value).is_some();
             ("http_headers", name, is_good)
         });
         let read = self.env_http_headers.keys();
@@ -147,8 +147,12 @@ impl ProviderConfig {
     }
 
     /// Makes the model that this configuration describes. Nothing is sent yet.
-    pub fn connect(&self, id: &str, key: Option<String>) -> Result<Arc<dyn Model>, ConnectError> {
-        self.connect_with(id, key, Jitter::Random)
+    pub fn connect(
+        &self,
+        id: &str,
+        key: Option<String>,
+    ) -> Result<Arc<dyn LanguageModel>, ConnectError> {
+        self.connect_with(id, key, RetryJitter::Random)
     }
 
     /// [`Self::connect`] with a choice of where the jitter of retries comes from.
@@ -156,8 +160,8 @@ impl ProviderConfig {
         &self,
         id: &str,
         key: Option<String>,
-        jitter: Jitter,
-    ) -> Result<Arc<dyn Model>, ConnectError> {
+        jitter: RetryJitter,
+    ) -> Result<Arc<dyn LanguageModel>, ConnectError> {
         let key = key.map(|key| key.trim().to_owned());
         let key = key.filter(|key| !key.is_empty());
         if key.is_none() && self.requires_key.unwrap_or(self.env_key.is_some()) {
@@ -172,7 +176,7 @@ impl ProviderConfig {
         let idle_timeout_ms = self
             .stream_idle_timeout_ms
             .map_or(STREAM_IDLE_TIMEOUT_MS_DEFAULT, NonZeroU64::get);
-        Ok(Arc::new(HttpModel::new(Endpoint {
+        Ok(Arc::new(HttpModel::new(ProviderEndpoint {
             id: id.to_owned(),
             url: self.url(id, wire)?,
             headers: self.headers(id, key.as_deref())?,
@@ -190,18 +194,18 @@ impl ProviderConfig {
         })))
     }
 
-    pub(crate) fn wire(&self) -> Wire {
+    pub(crate) fn wire(&self) -> ProviderWire {
         match self.wire_api {
-            WireApi::Responses => Wire::Responses {
+            WireApi::Responses => ProviderWire::Responses {
                 freeform: if self.freeform_tools.unwrap_or(true) {
-                    Freeform::Native
+                    FreeformOffer::Native
                 } else {
-                    Freeform::AsFunction
+                    FreeformOffer::AsFunction
                 },
                 stateful: self.stateful,
                 output_tokens_max: self.max_output_tokens,
             },
-            WireApi::Chat => Wire::Chat {
+            WireApi::Chat => ProviderWire::Chat {
                 output_tokens_max: self.max_output_tokens.map(|tokens| OutputBound {
                     // The maker of the wire has given the field another name, which servers that
                     // speak it too hardly know.
@@ -213,13 +217,13 @@ impl ProviderConfig {
                     tokens,
                 }),
             },
-            WireApi::Messages => Wire::Messages {
+            WireApi::Messages => ProviderWire::Messages {
                 output_tokens_max: self.max_output_tokens,
             },
         }
     }
 
-    fn url(&self, id: &str, wire: Wire) -> Result<reqwest::Url, ConnectError> {
+    fn url(&self, id: &str, wire: ProviderWire) -> Result<reqwest::Url, ConnectError> {
         let text = format!(
             "{}{}",
             self.base_url.trim().trim_end_matches('/'),
@@ -257,13 +261,13 @@ impl ProviderConfig {
             }
         };
         if let Some(key) = key {
-            let value = sensitive(&key).ok_or_else(|| ConnectError::BadKey {
+            let value = sensitive_header(&key).ok_or_else(|| ConnectError::BadKey {
                 provider: id.to_owned(),
             })?;
             headers.insert(key_header, value);
         }
         for (name, value) in &self.http_headers {
-            let pair = name.parse::<HeaderName>().ok().zip(sensitive(value));
+            let pair = name.parse::<HeaderName>().ok().zip(sensitive_header(value));
             let (name, value) = pair.ok_or_else(|| ConnectError::BadHeader {
                 provider: id.to_owned(),
                 header: name.clone(),
@@ -288,7 +292,7 @@ fn is_header_name(text: &str) -> bool {
     text.parse::<HeaderName>().is_ok()
 }
 
-fn sensitive(value: &str) -> Option<HeaderValue> {
+fn sensitive_header(value: &str) -> Option<HeaderValue> {
     let mut value = HeaderValue::from_str(value).ok()?;
     value.set_sensitive(true);
     Some(value)

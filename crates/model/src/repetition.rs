@@ -16,7 +16,7 @@ use crate::limits::{
 
 /// What an answer has said, as far as it takes to see that it says nothing new.
 #[derive(Debug, Default)]
-pub(crate) struct Repetition {
+pub(crate) struct RepetitionDetector {
     /// The end of the text.
     end: Vec<u8>,
     /// Bytes that came since the end was looked at.
@@ -31,9 +31,9 @@ pub(crate) struct Repetition {
     vocabulary: HashSet<u64>,
 }
 
-impl Repetition {
+impl RepetitionDetector {
     /// Takes what came, and tells whether it is time to stop.
-    pub(crate) fn hear(&mut self, events: &[ModelEvent]) -> Result<(), ModelError> {
+    pub(crate) fn feed_events(&mut self, events: &[ModelEvent]) -> Result<(), ModelError> {
         for event in events {
             let said = match event {
                 ModelEvent::TextDelta { delta, .. }
@@ -49,29 +49,29 @@ impl Repetition {
                 | ModelEvent::Completed { .. }
                 | ModelEvent::Failed(_) => continue,
             };
-            self.words(said);
+            self.feed_words(said);
             self.passages(said)?;
         }
         if self.stale >= REPEATED_WORDS {
             let count = self.vocabulary.len();
-            return Err(stuck(&format!(
+            return Err(repetition_error(&format!(
                 "its last {REPEATED_WORDS} words are {count} words, over and over"
             )));
         }
         Ok(())
     }
 
-    fn words(&mut self, said: &str) {
+    fn feed_words(&mut self, said: &str) {
         for c in said.chars() {
             if c.is_alphanumeric() {
                 c.hash(self.word.get_or_insert_default());
             } else if let Some(word) = self.word.take() {
-                self.ended(word.finish());
+                self.end_word(word.finish());
             }
         }
     }
 
-    fn ended(&mut self, word: u64) {
+    fn end_word(&mut self, word: u64) {
         let is_new = self.known.len() < WORDS_KNOWN_MAX && self.known.insert(word);
         self.vocabulary.insert(word);
         if is_new || self.vocabulary.len() > REPEATED_VOCABULARY_MAX {
@@ -95,7 +95,7 @@ impl Repetition {
         if passage > REPEATED_PASSAGE_BYTES_MAX {
             return Ok(());
         }
-        Err(stuck(&format!(
+        Err(repetition_error(&format!(
             "its last {REPEATED_BYTES} bytes are one passage of {passage} bytes, over and over"
         )))
     }
@@ -119,7 +119,7 @@ fn period(text: &[u8]) -> usize {
     text.len() - borders.last().copied().unwrap_or_default()
 }
 
-fn stuck(how: &str) -> ModelError {
+fn repetition_error(how: &str) -> ModelError {
     ModelError::new(
         ModelErrorKind::Repeating,
         format!(
@@ -134,10 +134,10 @@ mod tests {
     use super::*;
 
     fn heard(pieces: impl IntoIterator<Item = String>) -> Result<(), ModelError> {
-        let mut repetition = Repetition::default();
+        let mut repetition = RepetitionDetector::default();
         pieces.into_iter().try_for_each(|delta| {
             let item_id = "item".to_owned();
-            repetition.hear(&[ModelEvent::TextDelta { item_id, delta }])
+            repetition.feed_events(&[ModelEvent::TextDelta { item_id, delta }])
         })
     }
 

@@ -11,22 +11,22 @@ use troupe_protocol::{ResponseId, ResponseItem};
 
 use crate::limits;
 use crate::wire::pieces::write_json;
-use crate::wire::{Encoding, Freeform, chat, messages, responses};
+use crate::wire::{FreeformOffer, WireEncoding, chat, messages, responses};
 
 /// One request. Cheap to clone: everything long in it is shared.
 #[derive(Debug, Clone)]
 pub struct ModelRequest {
     pub model: String,
-    pub instructions: Arc<Instructions>,
+    pub instructions: Arc<EncodedInstructions>,
     pub input: Vec<Arc<HistoryItem>>,
     pub tools: Arc<ToolSet>,
-    pub tool_choice: ToolChoice,
+    pub tool_choice: ModelToolChoice,
     pub parallel_tool_calls: bool,
     pub effort: Option<ReasoningEffort>,
     pub summary: ReasoningSummary,
     /// JSON Schema that the final message must follow.
     pub output_schema: Option<Arc<Value>>,
-    pub previous: Option<Previous>,
+    pub previous: Option<PreviousResponse>,
     /// Names the conversation to the provider's cache. Conversations that begin with the same
     /// bytes may share it.
     pub prompt_cache_key: Option<String>,
@@ -36,12 +36,12 @@ pub struct ModelRequest {
 
 /// What the model is told to be, encoded once.
 #[derive(Debug)]
-pub struct Instructions {
+pub struct EncodedInstructions {
     text: String,
     encoded: OnceLock<Bytes>,
 }
 
-impl Instructions {
+impl EncodedInstructions {
     pub fn new(text: impl Into<String>) -> Self {
         Self {
             text: text.into(),
@@ -65,7 +65,7 @@ impl Instructions {
 
 /// Whether the model may call the tools of the request.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum ToolChoice {
+pub enum ModelToolChoice {
     #[default]
     Auto,
     /// It may not. They are there because the history speaks of them, and because a request
@@ -73,7 +73,7 @@ pub enum ToolChoice {
     Never,
 }
 
-impl ToolChoice {
+impl ModelToolChoice {
     /// Returns the name that all wires have for it.
     pub(crate) fn as_str(self) -> &'static str {
         match self {
@@ -86,7 +86,7 @@ impl ToolChoice {
 /// The provider already holds the first `covers` input items. Used only by providers that
 /// are configured as stateful; the others are sent everything.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Previous {
+pub struct PreviousResponse {
     pub response_id: ResponseId,
     pub covers: usize,
 }
@@ -95,17 +95,17 @@ pub struct Previous {
 #[derive(Debug)]
 pub struct HistoryItem {
     item: ResponseItem,
-    encoded: [OnceLock<Bytes>; Encoding::COUNT],
+    encoded: [OnceLock<Bytes>; WireEncoding::COUNT],
     /// Made when this item is the last of a block of a long request.
-    block: OnceLock<Box<Block>>,
+    block: OnceLock<Box<ItemBlock>>,
 }
 
 /// Items that follow each other, in one piece: a request of thousands of them refers to few.
 #[derive(Debug)]
-struct Block {
+struct ItemBlock {
     /// Which they are, but for the last.
     before: Vec<Arc<HistoryItem>>,
-    encoding: Encoding,
+    encoding: WireEncoding,
     bytes: Bytes,
 }
 
@@ -123,28 +123,28 @@ impl HistoryItem {
     }
 
     /// Returns the bytes of one encoding; empty where the item has nothing to say there.
-    pub(crate) fn encoded(&self, encoding: Encoding) -> &Bytes {
+    pub(crate) fn encoded(&self, encoding: WireEncoding) -> &Bytes {
         self.encoded[encoding as usize].get_or_init(|| match encoding {
-            Encoding::Responses => responses::encode_item(&self.item, Freeform::Native),
-            Encoding::ResponsesAsFunctions => {
-                responses::encode_item(&self.item, Freeform::AsFunction)
+            WireEncoding::Responses => responses::encode_item(&self.item, FreeformOffer::Native),
+            WireEncoding::ResponsesAsFunctions => {
+                responses::encode_item(&self.item, FreeformOffer::AsFunction)
             }
-            Encoding::Chat => chat::encode_item(&self.item),
-            Encoding::ChatImages => chat::encode_images(&self.item),
-            Encoding::Messages => messages::encode_item(&self.item),
+            WireEncoding::Chat => chat::encode_item(&self.item),
+            WireEncoding::ChatImages => chat::encode_images(&self.item),
+            WireEncoding::Messages => messages::encode_item(&self.item),
         })
     }
 
     /// Returns the bytes of items that follow each other. `None` if the last of them was the
     /// last of others before, or in another encoding: that is rare, and then each has its own.
-    pub(crate) fn encoded_together(items: &[Arc<Self>], encoding: Encoding) -> Option<&Bytes> {
+    pub(crate) fn encoded_together(items: &[Arc<Self>], encoding: WireEncoding) -> Option<&Bytes> {
         let (last, before) = items.split_last()?;
         let block = last.block.get_or_init(|| {
             let mut bytes = Vec::new();
             for item in items {
                 bytes.extend_from_slice(item.encoded(encoding));
             }
-            Box::new(Block {
+            Box::new(ItemBlock {
                 before: before.to_vec(),
                 encoding,
                 bytes: bytes.into(),
@@ -160,7 +160,7 @@ impl HistoryItem {
     /// Returns a rough count of the item's tokens: four bytes of text each, and a fixed
     /// number for an image, whose bytes say nothing about its tokens.
     pub fn approx_tokens(&self) -> u64 {
-        let Weight { text_bytes, images } = weigh(&self.item);
+        let ItemWeight { text_bytes, images } = weigh(&self.item);
         (text_bytes as u64).div_ceil(4) + images as u64 * limits::IMAGE_APPROX_TOKENS
     }
 }
@@ -177,12 +177,12 @@ pub(crate) fn text_bytes(item: &ResponseItem) -> usize {
 }
 
 #[derive(Default)]
-struct Weight {
+struct ItemWeight {
     text_bytes: usize,
     images: usize,
 }
 
-fn weigh(item: &ResponseItem) -> Weight {
+fn weigh(item: &ResponseItem) -> ItemWeight {
     match item {
         ResponseItem::Message { content, .. } => weigh_content(content),
         ResponseItem::Reasoning {
@@ -196,7 +196,7 @@ fn weigh(item: &ResponseItem) -> Weight {
                 .iter()
                 .flatten()
                 .map(|(ReasoningPart::ReasoningText { text } | ReasoningPart::Text { text })| text);
-            Weight {
+            ItemWeight {
                 text_bytes: summary
                     .chain(content)
                     .chain(encrypted_content)
@@ -210,28 +210,28 @@ fn weigh(item: &ResponseItem) -> Weight {
             arguments: input,
             ..
         }
-        | ResponseItem::CustomToolCall { name, input, .. } => Weight {
+        | ResponseItem::CustomToolCall { name, input, .. } => ItemWeight {
             text_bytes: name.len() + input.len(),
             images: 0,
         },
         ResponseItem::FunctionCallOutput { output, .. }
         | ResponseItem::CustomToolCallOutput { output, .. } => match output {
-            ToolOutputBody::Text(text) => Weight {
+            ToolOutputBody::Text(text) => ItemWeight {
                 text_bytes: text.len(),
                 images: 0,
             },
             ToolOutputBody::Parts(parts) => weigh_content(parts),
         },
         // Also the kinds that a later protocol may add: their JSON is what the model gets.
-        other @ ResponseItem::Other(_) => Weight {
+        other @ ResponseItem::Other(_) => ItemWeight {
             text_bytes: serde_json::to_string(other).map_or(0, |json| json.len()),
             images: 0,
         },
     }
 }
 
-fn weigh_content(content: &[ContentItem]) -> Weight {
-    let mut weight = Weight::default();
+fn weigh_content(content: &[ContentItem]) -> ItemWeight {
+    let mut weight = ItemWeight::default();
     for part in content {
         match part.text() {
             Some(text) => weight.text_bytes += text.len(),
@@ -245,7 +245,7 @@ fn weigh_content(content: &[ContentItem]) -> Weight {
 #[derive(Debug, Default)]
 pub struct ToolSet {
     specs: Vec<ToolSpec>,
-    encoded: [OnceLock<Bytes>; Encoding::COUNT],
+    encoded: [OnceLock<Bytes>; WireEncoding::COUNT],
 }
 
 impl ToolSet {
@@ -267,14 +267,14 @@ impl ToolSet {
             .any(|spec| matches!(spec, ToolSpec::Freeform { name: it, .. } if it == name))
     }
 
-    pub(crate) fn encoded(&self, encoding: Encoding) -> &Bytes {
+    pub(crate) fn encoded(&self, encoding: WireEncoding) -> &Bytes {
         self.encoded[encoding as usize].get_or_init(|| match encoding {
-            Encoding::Responses => responses::encode_tools(&self.specs, Freeform::Native),
-            Encoding::ResponsesAsFunctions => {
-                responses::encode_tools(&self.specs, Freeform::AsFunction)
+            WireEncoding::Responses => responses::encode_tools(&self.specs, FreeformOffer::Native),
+            WireEncoding::ResponsesAsFunctions => {
+                responses::encode_tools(&self.specs, FreeformOffer::AsFunction)
             }
-            Encoding::Chat | Encoding::ChatImages => chat::encode_tools(&self.specs),
-            Encoding::Messages => messages::encode_tools(&self.specs),
+            WireEncoding::Chat | WireEncoding::ChatImages => chat::encode_tools(&self.specs),
+            WireEncoding::Messages => messages::encode_tools(&self.specs),
         })
     }
 }

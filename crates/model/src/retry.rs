@@ -11,7 +11,7 @@ use crate::limits::{RETRY_AFTER_MS_MAX, RETRY_DELAY_BASE_MS, RETRY_DELAY_MS_MAX}
 
 /// Where the jitter of delays comes from. A seed makes them the same in every run.
 #[derive(Debug, Clone, Copy, Default)]
-pub enum Jitter {
+pub enum RetryJitter {
     #[default]
     Random,
     Seeded(u64),
@@ -19,7 +19,7 @@ pub enum Jitter {
 
 /// Which of the two counters an attempt uses up.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Stage {
+pub(crate) enum AttemptStage {
     /// The server could not be reached, or answered with something else than a response.
     Request,
     /// A response broke. One that broke before its first byte is one, too: the server took
@@ -29,7 +29,7 @@ pub(crate) enum Stage {
 
 /// What to do about a failed attempt.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Verdict {
+pub(crate) enum RetryVerdict {
     Again {
         attempt: u32,
         attempts_max: u32,
@@ -40,7 +40,7 @@ pub(crate) enum Verdict {
 
 /// The counters of one response.
 #[derive(Debug)]
-pub(crate) struct Retries {
+pub(crate) struct RetryCounters {
     request_max: u32,
     stream_max: u32,
     request_used: u32,
@@ -48,16 +48,16 @@ pub(crate) struct Retries {
     jitter: SmallRng,
 }
 
-impl Retries {
-    pub(crate) fn new(request_max: u32, stream_max: u32, jitter: Jitter) -> Self {
+impl RetryCounters {
+    pub(crate) fn new(request_max: u32, stream_max: u32, jitter: RetryJitter) -> Self {
         Self {
             request_max,
             stream_max,
             request_used: 0,
             stream_used: 0,
             jitter: match jitter {
-                Jitter::Random => SmallRng::from_os_rng(),
-                Jitter::Seeded(seed) => SmallRng::seed_from_u64(seed),
+                RetryJitter::Random => SmallRng::from_os_rng(),
+                RetryJitter::Seeded(seed) => SmallRng::seed_from_u64(seed),
             },
         }
     }
@@ -67,14 +67,14 @@ impl Retries {
         self.request_used = 0;
     }
 
-    pub(crate) fn judge(&mut self, stage: Stage, error: &ModelError) -> Verdict {
+    pub(crate) fn judge(&mut self, stage: AttemptStage, error: &ModelError) -> RetryVerdict {
         if !error.is_retryable() {
-            return Verdict::GiveUp(error.clone());
+            return RetryVerdict::GiveUp(error.clone());
         }
         if let Some(asked) = error.retry_after_ms
             && asked > RETRY_AFTER_MS_MAX
         {
-            return Verdict::GiveUp(ModelError {
+            return RetryVerdict::GiveUp(ModelError {
                 message: format!(
                     "{error}; the server asks to wait {} s, which is more than {} s",
                     asked / 1_000,
@@ -84,11 +84,11 @@ impl Retries {
             });
         }
         let (used, attempts_max) = match stage {
-            Stage::Request => (&mut self.request_used, self.request_max),
-            Stage::Stream => (&mut self.stream_used, self.stream_max),
+            AttemptStage::Request => (&mut self.request_used, self.request_max),
+            AttemptStage::Stream => (&mut self.stream_used, self.stream_max),
         };
         if *used >= attempts_max {
-            return Verdict::GiveUp(exhausted(*used + 1, error));
+            return RetryVerdict::GiveUp(exhausted(*used + 1, error));
         }
         *used += 1;
         let attempt = *used;
@@ -96,7 +96,7 @@ impl Retries {
             Some(asked) => asked,
             None => backoff_ms(attempt, self.jitter.random_range(0.9..1.1)),
         };
-        Verdict::Again {
+        RetryVerdict::Again {
             attempt,
             attempts_max,
             delay: Duration::from_millis(delay_ms),

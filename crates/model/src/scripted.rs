@@ -36,11 +36,11 @@
 
 mod chat;
 mod messages;
-mod reel;
 mod request;
 mod responses;
 mod screenplay;
 mod server;
+mod timed_bytes;
 
 pub use screenplay::{Screenplay, ScreenplayError};
 pub use server::{MockServer, RecordedRequest};
@@ -49,10 +49,10 @@ use std::io;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 
-use crate::model::{Model, ModelStream};
+use crate::model::{LanguageModel, ModelStream};
 use crate::provider::{ConnectError, ProviderConfig};
 use crate::request::ModelRequest;
-use crate::retry::Jitter;
+use crate::retry::RetryJitter;
 use crate::wire::WireApi;
 
 /// The provider id of the scripted model, and the name of its one model.
@@ -62,7 +62,7 @@ pub const SCRIPTED: &str = "scripted";
 #[derive(Debug)]
 pub struct ScriptedModel {
     server: MockServer,
-    model: Arc<dyn Model>,
+    model: Arc<dyn LanguageModel>,
 }
 
 impl ScriptedModel {
@@ -80,7 +80,7 @@ impl ScriptedModel {
     }
 }
 
-impl Model for ScriptedModel {
+impl LanguageModel for ScriptedModel {
     fn provider_id(&self) -> &str {
         self.model.provider_id()
     }
@@ -101,8 +101,8 @@ impl MockServer {
     }
 
     /// Makes a model that asks this server, with delays that are the same on every run.
-    pub fn connect(&self, wire_api: WireApi) -> Result<Arc<dyn Model>, ConnectError> {
+    pub fn connect(&self, wire_api: WireApi) -> Result<Arc<dyn LanguageModel>, ConnectError> {
         self.provider(wire_api)
-            .connect_with(SCRIPTED, None, Jitter::Seeded(0))
+            .connect_with(SCRIPTED, None, RetryJitter::Seeded(0))
     }
 }

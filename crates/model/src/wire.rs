@@ -15,7 +15,7 @@ use crate::error::ModelError;
 use crate::event::ModelEvent;
 use crate::request::ModelRequest;
 use crate::sse::SseEvent;
-use pieces::Pieces;
+use pieces::BodyPieces;
 
 /// The protocol that a provider speaks, as it is named in the configuration.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -29,10 +29,10 @@ pub enum WireApi {
 
 /// A protocol with the abilities that a request must respect.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Wire {
+pub(crate) enum ProviderWire {
     Responses {
         /// Tools that take free text; without them they are offered as functions.
-        freeform: Freeform,
+        freeform: FreeformOffer,
         /// The provider keeps responses, and a request may continue from one.
         stateful: bool,
         output_tokens_max: Option<u64>,
@@ -55,14 +55,14 @@ pub(crate) struct OutputBound {
 
 /// How a provider is offered the tools that take text instead of JSON.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Freeform {
+pub(crate) enum FreeformOffer {
     Native,
     AsFunction,
 }
 
 /// Names one cached encoding of a history item or tool list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Encoding {
+pub(crate) enum WireEncoding {
     Responses,
     ResponsesAsFunctions,
     Chat,
@@ -71,11 +71,11 @@ pub(crate) enum Encoding {
     Messages,
 }
 
-impl Encoding {
+impl WireEncoding {
     pub(crate) const COUNT: usize = 5;
 }
 
-impl Wire {
+impl ProviderWire {
     /// Returns the path below the provider's base URL.
     pub(crate) fn path(self) -> &'static str {
         match self {
@@ -85,7 +85,7 @@ impl Wire {
         }
     }
 
-    pub(crate) fn body(self, request: &ModelRequest) -> Pieces {
+    pub(crate) fn body(self, request: &ModelRequest) -> BodyPieces {
         match self {
             Self::Responses {
                 freeform,
@@ -97,28 +97,30 @@ impl Wire {
         }
     }
 
-    pub(crate) fn decoder(self, request: &ModelRequest) -> Decoder {
+    pub(crate) fn decoder(self, request: &ModelRequest) -> WireDecoder {
         match self {
-            Self::Responses { freeform, .. } => Decoder::Responses(
-                responses::decode::Decoder::new(freeform, request.tools.clone()),
+            Self::Responses { freeform, .. } => WireDecoder::Responses(
+                responses::decode::ResponsesDecoder::new(freeform, request.tools.clone()),
             ),
-            Self::Chat { .. } => Decoder::Chat(chat::decode::Decoder::new(request.tools.clone())),
-            Self::Messages { .. } => {
-                Decoder::Messages(messages::decode::Decoder::new(request.tools.clone()))
+            Self::Chat { .. } => {
+                WireDecoder::Chat(chat::decode::ChatDecoder::new(request.tools.clone()))
             }
+            Self::Messages { .. } => WireDecoder::Messages(messages::decode::MessagesDecoder::new(
+                request.tools.clone(),
+            )),
         }
     }
 }
 
 /// Turns the events of one response into ours.
 #[derive(Debug)]
-pub(crate) enum Decoder {
-    Responses(responses::decode::Decoder),
-    Chat(chat::decode::Decoder),
-    Messages(messages::decode::Decoder),
+pub(crate) enum WireDecoder {
+    Responses(responses::decode::ResponsesDecoder),
+    Chat(chat::decode::ChatDecoder),
+    Messages(messages::decode::MessagesDecoder),
 }
 
-impl Decoder {
+impl WireDecoder {
     pub(crate) fn event(
         &mut self,
         event: SseEvent<'_>,

@@ -18,14 +18,14 @@ use serde::{Deserialize, Serialize};
 
 pub(crate) use self::calls::{MODE_SETTERS, PathArgument, REFUSED_AND_TOLD, WRITES};
 pub(crate) use self::landlock::abi as landlock_abi;
-use self::seccomp::Filter;
+use self::seccomp::SeccompFilter;
 pub(crate) use self::seccomp::is_available as seccomp_available;
-use crate::nested::Nested;
+use crate::nested::NestedPaths;
 use crate::roots::{NetworkAccess, WritableRoots};
 
 /// Who is in a cage.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Inmate {
+pub(crate) enum CageOccupant {
     Command,
     /// Work of this program, which opens files without following links.
     Worker,
@@ -71,12 +71,12 @@ impl Cage {
     }
 
     /// Lets these directories be read though they lie in hidden ones.
-    pub fn showing(self, shown: Vec<PathBuf>) -> Self {
+    pub fn with_shown(self, shown: Vec<PathBuf>) -> Self {
         Self { shown, ..self }
     }
 
     /// Protects what a search of this cage found.
-    pub fn knowing(mut self, nested: &Nested) -> Self {
+    pub fn with_nested(mut self, nested: &NestedPaths) -> Self {
         self.protected.extend(nested.links.iter().cloned());
         self.nested.clone_from(&nested.mountable);
         self.nested.extend(nested.temporary.iter().cloned());
@@ -84,7 +84,7 @@ impl Cage {
     }
 
     /// The strictest cage, for trying what a machine can do.
-    pub fn of_nothing() -> Self {
+    pub fn strictest() -> Self {
         Self {
             writable: Vec::new(),
             workspaces: Vec::new(),
@@ -98,10 +98,10 @@ impl Cage {
 
     /// Prepares what one command needs. Allocates and opens files, so it runs before fork;
     /// rules name inodes, so it runs for every command and never serves a stale directory.
-    pub fn lock(&self, inmate: Inmate) -> io::Result<Lock> {
-        Ok(Lock {
+    pub fn lock(&self, inmate: CageOccupant) -> io::Result<CageLock> {
+        Ok(CageLock {
             ruleset: landlock::ruleset(self)?,
-            filter: Filter::of(self.network, inmate),
+            filter: SeccompFilter::of(self.network, inmate),
         })
     }
 }
@@ -123,12 +123,12 @@ impl From<Cage> for WritableRoots {
 
 /// A [`Cage`] ready to be applied to the calling process.
 #[derive(Debug)]
-pub(crate) struct Lock {
+pub(crate) struct CageLock {
     ruleset: ::landlock::RulesetCreated,
-    filter: &'static Filter,
+    filter: &'static SeccompFilter,
 }
 
-impl Lock {
+impl CageLock {
     /// Returns where the kernel will report what the command tries, if it does.
     pub fn apply(&self) -> io::Result<Option<OwnedFd>> {
         capabilities::drop_dangerous()?;

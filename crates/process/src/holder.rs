@@ -22,19 +22,20 @@
 //! Deliberately absent: threads, timers, decisions. What a command may do arrives as a finished
 //! [`Cage`](crate::cage::Cage).
 
-mod birth;
 mod client;
+mod denial_monitor;
 mod execute;
 mod keeper;
 mod namespaces;
 mod program;
 mod server;
+mod shared_memory_fork;
 mod startup;
 mod tree;
 mod wire;
-mod witness;
 
-pub(crate) use self::client::{Holder, HolderError, Keeper};
+pub(crate) use self::client::{Holder, HolderError, KeeperHandle};
 pub(crate) use self::wire::{
-    Descriptors, ExitRecord, Image, Order, Report, Request, Setup, Stage, TerminalUse,
+    CommandImage, CommandRequest, ExitRecord, HolderSetup, KeeperOrder, KeeperReport, StartStage,
+    StdioDescriptors, TerminalUse,
 };

@@ -8,15 +8,15 @@ use std::sync::{Arc, OnceLock};
 use troupe_protocol::policy::SandboxPolicy;
 
 use crate::cage::Cage;
-use crate::holder::{Holder, HolderError, Image, Request, Stage, TerminalUse};
-use crate::holders::{Held, Holders, Key};
+use crate::holder::{CommandImage, CommandRequest, Holder, HolderError, StartStage, TerminalUse};
+use crate::holder_pool::{HolderKey, HolderPool, PolicyHolder};
 use crate::nested::search;
-use crate::process::{Owners, Process, StartFailure};
-use crate::report::{Backend, EnforcementReport, Kernel, Searched};
+use crate::process::{Process, ProcessOwners, StartFailure};
+use crate::report::{EnforcementReport, KernelSupport, SandboxBackend, SearchSummary};
 use crate::roots::writable_roots;
 use crate::spec::{CommandSpec, Confinement, StdinMode};
-use crate::sweep::{EngineId, MARK, Record};
-use crate::worker::Worker;
+use crate::sweep::{EngineId, EngineRecord, MARK};
+use crate::worker::WorkerSpec;
 
 #[derive(Debug, Clone, Default)]
 pub struct LauncherOptions {
@@ -63,33 +63,33 @@ pub enum SpawnError {
 /// Starts commands, each held to its policy by the kernel. Cheap to clone; clones share what is
 /// kept between commands. Everything is set up when first needed.
 #[derive(Debug, Clone)]
-pub struct Launcher(Arc<Shared>);
+pub struct Launcher(Arc<LauncherState>);
 
 #[derive(Debug)]
-struct Shared {
+struct LauncherState {
     options: LauncherOptions,
     /// Found out by the first command that needs to know, or by the first report.
-    kernel: OnceLock<Kernel>,
-    holders: Holders,
+    kernel: OnceLock<KernelSupport>,
+    holders: HolderPool,
     /// Written for the first command. Without one, commands end with the engine all the same; only
     /// the sweep after it would miss them.
-    record: OnceLock<Option<Arc<Record>>>,
+    record: OnceLock<Option<Arc<EngineRecord>>>,
     /// Tells the commands of a recorded engine from any other process.
     mark: OnceLock<Option<String>>,
 }
 
 /// Where a command is started, and what it is held to there.
-struct Place {
-    key: Key,
+struct LaunchTarget {
+    key: HolderKey,
     cage: Option<Cage>,
 }
 
 impl Launcher {
     pub fn new(options: LauncherOptions) -> Self {
-        Self(Arc::new(Shared {
+        Self(Arc::new(LauncherState {
             options,
             kernel: OnceLock::new(),
-            holders: Holders::default(),
+            holders: HolderPool::default(),
             record: OnceLock::new(),
             mark: OnceLock::new(),
         }))
@@ -98,7 +98,9 @@ impl Launcher {
     /// What this machine enforces and what not, found by trying. Blocks for some milliseconds
     /// the first time.
     pub fn report(&self) -> EnforcementReport {
-        self.report_with(&Searched::for_commands(self.0.holders.stopped_searches()))
+        self.report_with(&SearchSummary::for_commands(
+            self.0.holders.stopped_searches(),
+        ))
     }
 
     /// The same for commands with a policy, whose workspaces are searched for this.
@@ -109,25 +111,25 @@ impl Launcher {
         env: &BTreeMap<String, String>,
     ) -> EnforcementReport {
         let searched = self.cage(policy, cwd, env).map(|cage| search(&cage));
-        self.report_with(&searched.map(Searched::from).unwrap_or_default())
+        self.report_with(&searched.map(SearchSummary::from).unwrap_or_default())
     }
 
-    fn report_with(&self, searched: &Searched) -> EnforcementReport {
+    fn report_with(&self, searched: &SearchSummary) -> EnforcementReport {
         let choice = self.0.options.backend;
         self.0
             .kernel
-            .get_or_init(|| Kernel::probe(choice))
+            .get_or_init(|| KernelSupport::probe(choice))
             .report(choice, searched)
     }
 
     /// Starts a command. It must be called in a tokio runtime.
     pub async fn spawn(&self, spec: CommandSpec) -> Result<Process, SpawnError> {
-        self.start(spec, Image::Program).await
+        self.start(spec, CommandImage::Program).await
     }
 
     /// Starts work of this program, confined like a command, with a pipe as stdin. It must be
     /// called in a tokio runtime.
-    pub async fn spawn_worker(&self, worker: Worker) -> Result<Process, SpawnError> {
+    pub async fn spawn_worker(&self, worker: WorkerSpec) -> Result<Process, SpawnError> {
         let spec = CommandSpec {
             argv: vec![worker.name.to_owned()],
             cwd: PathBuf::from("/"),
@@ -136,10 +138,10 @@ impl Launcher {
             terminal: None,
             stdin: StdinMode::Pipe,
         };
-        self.start(spec, Image::Worker).await
+        self.start(spec, CommandImage::Worker).await
     }
 
-    async fn start(&self, spec: CommandSpec, image: Image) -> Result<Process, SpawnError> {
+    async fn start(&self, spec: CommandSpec, image: CommandImage) -> Result<Process, SpawnError> {
         validate(&spec)?;
         // Before the rules are made: it creates a home that was missing, and only what exists can
         // be hidden.
@@ -147,7 +149,7 @@ impl Launcher {
         let (place, holder) = self.place(&spec).await?;
         let mut env = spec.env;
         env.extend(self.mark());
-        let request = Request {
+        let request = CommandRequest {
             argv: spec.argv,
             image,
             cwd: spec.cwd,
@@ -159,7 +161,7 @@ impl Launcher {
             },
         };
         let start = async |holder| {
-            let owners = Owners {
+            let owners = ProcessOwners {
                 holder,
                 _record: self.record(),
             };
@@ -177,10 +179,10 @@ impl Launcher {
         started.map_err(|failure| spawn_error(failure, request))
     }
 
-    fn record(&self) -> Option<Arc<Record>> {
+    fn record(&self) -> Option<Arc<EngineRecord>> {
         let write = || {
             let home = self.0.options.troupe_home.as_ref()?;
-            let record = Record::write(home, EngineId::current().ok()?).inspect_err(
+            let record = EngineRecord::write(home, EngineId::current().ok()?).inspect_err(
                 |error| tracing::warn!(%error, "the record of this engine was not written"),
             );
             record.ok().map(Arc::new)
@@ -198,39 +200,39 @@ impl Launcher {
     }
 
     /// Finds the holder for a command; refuses one whose policy could not be enforced.
-    async fn place(&self, spec: &CommandSpec) -> Result<(Place, Arc<Holder>), SpawnError> {
+    async fn place(&self, spec: &CommandSpec) -> Result<(LaunchTarget, Arc<Holder>), SpawnError> {
         let cage = match &spec.confinement {
             Confinement::Unconfined => None,
             Confinement::Policy { policy, cwd } => self.cage(policy, cwd, &spec.env),
         };
         let Some(cage) = cage else {
-            return self.hold(Place::bare(None)).await;
+            return self.hold(LaunchTarget::bare(None)).await;
         };
         let choice = self.0.options.backend;
         let holders = &self.0.holders;
         if self.0.kernel.get().is_none() && choice == BackendChoice::Auto {
             // Trying the policy itself saves a trial of its own.
-            let place = Place::namespaces(cage.clone());
+            let place = LaunchTarget::namespaces(cage.clone());
             let tried = holders.get(&place.key).await;
             let verdict = tried.as_ref().map(drop).map_err(ToString::to_string);
             // Another command may have found out meanwhile, which is the same.
             if let Err(why) = &verdict {
                 tracing::warn!(why, "namespaces are not to be had");
             }
-            let _ = self.0.kernel.set(Kernel::with_namespaces(verdict));
+            let _ = self.0.kernel.set(KernelSupport::with_namespaces(verdict));
             if let Ok(held) = tried {
                 return Ok(place.held_by(held));
             }
         }
-        let kernel = self.0.kernel.get_or_init(|| Kernel::probe(choice));
+        let kernel = self.0.kernel.get_or_init(|| KernelSupport::probe(choice));
         match kernel.backend(choice) {
-            Ok(Backend::Namespaces) => self.hold(Place::namespaces(cage)).await,
-            Ok(Backend::Landlock) => self.hold(Place::bare(Some(cage))).await,
+            Ok(SandboxBackend::Namespaces) => self.hold(LaunchTarget::namespaces(cage)).await,
+            Ok(SandboxBackend::Landlock) => self.hold(LaunchTarget::bare(Some(cage))).await,
             Err(why) => Err(refused(&why)),
         }
     }
 
-    async fn hold(&self, place: Place) -> Result<(Place, Arc<Holder>), SpawnError> {
+    async fn hold(&self, place: LaunchTarget) -> Result<(LaunchTarget, Arc<Holder>), SpawnError> {
         match self.0.holders.get(&place.key).await {
             Ok(held) => Ok(place.held_by(held)),
             Err(HolderError::Io(error)) => Err(SpawnError::Io(error)),
@@ -253,8 +255,8 @@ impl Launcher {
             return Some(Cage::new(roots, Vec::new()));
         };
         let hidden = home.canonicalize().into_iter().collect();
-        let cage = Cage::new(roots.guarding(home), hidden);
-        Some(cage.showing(self.shown_in_home()))
+        let cage = Cage::new(roots.protecting_home(home), hidden);
+        Some(cage.with_shown(self.shown_in_home()))
     }
 
     /// Returns what confined commands may read of the home. What a link there leads to lies
@@ -278,10 +280,10 @@ impl Launcher {
     }
 }
 
-impl Place {
+impl LaunchTarget {
     fn bare(cage: Option<Cage>) -> Self {
         Self {
-            key: Key::bare(),
+            key: HolderKey::bare(),
             cage,
         }
     }
@@ -290,13 +292,13 @@ impl Place {
         // Mounts hide better than rules, which cost a look at every directory on the way.
         let hidden = Vec::new();
         Self {
-            key: Key::namespaces(cage.clone()),
+            key: HolderKey::namespaces(cage.clone()),
             cage: Some(Cage { hidden, ..cage }),
         }
     }
 
-    fn held_by(self, Held { holder, nested }: Held) -> (Self, Arc<Holder>) {
-        let cage = self.cage.map(|cage| cage.knowing(&nested));
+    fn held_by(self, PolicyHolder { holder, nested }: PolicyHolder) -> (Self, Arc<Holder>) {
+        let cage = self.cage.map(|cage| cage.with_nested(&nested));
         (Self { cage, ..self }, holder)
     }
 }
@@ -334,22 +336,24 @@ fn validate(spec: &CommandSpec) -> Result<(), SpawnError> {
     Ok(())
 }
 
-fn spawn_error(failure: StartFailure, request: Request) -> SpawnError {
+fn spawn_error(failure: StartFailure, request: CommandRequest) -> SpawnError {
     let program = || request.argv.first().cloned().unwrap_or_default();
     match failure {
         StartFailure::Holder(error) => SpawnError::Io(error),
-        StartFailure::Stage(Stage::WorkingDirectory, source) => SpawnError::WorkingDirectory {
+        StartFailure::Stage(StartStage::WorkingDirectory, source) => SpawnError::WorkingDirectory {
             path: request.cwd,
             source,
         },
-        StartFailure::Stage(Stage::Execute, source) if source.kind() == io::ErrorKind::NotFound => {
+        StartFailure::Stage(StartStage::Execute, source)
+            if source.kind() == io::ErrorKind::NotFound =>
+        {
             SpawnError::NotFound { program: program() }
         }
-        StartFailure::Stage(Stage::Execute, source) => SpawnError::Execute {
+        StartFailure::Stage(StartStage::Execute, source) => SpawnError::Execute {
             program: program(),
             source,
         },
-        StartFailure::Stage(Stage::Sandbox, source) => {
+        StartFailure::Stage(StartStage::Sandbox, source) => {
             refused(&format!("the kernel did not take its rules ({source})"))
         }
     }

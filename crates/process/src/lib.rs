@@ -25,7 +25,7 @@ mod cage;
 mod git;
 mod hardening;
 mod holder;
-mod holders;
+mod holder_pool;
 mod intersection;
 mod launcher;
 pub mod limits;
@@ -51,9 +51,11 @@ pub use nested::gitlinks;
 pub use output::OutputBuffer;
 pub use peer::{PeerError, check_peer};
 pub use placeholder::{holds_repository, is_placeholder};
-pub use process::{Denial, Exit, KillOutcome, Killer, LeftBehind, Process, ProcessEvent};
-pub use report::{Backend, Enforcement, EnforcementReport, EnforcementState};
-pub use roots::{NetworkAccess, WritableRoots, bears_name, git_directories, writable_roots};
+pub use process::{
+    CommandKiller, KillOutcome, LeftBehind, Process, ProcessEvent, ProcessExit, SandboxDenial,
+};
+pub use report::{EnforcementReport, EnforcementState, FeatureEnforcement, SandboxBackend};
+pub use roots::{NetworkAccess, WritableRoots, git_directories, has_named_part, writable_roots};
 pub use spec::{CommandSpec, Confinement, StdinMode, TerminalSize};
 pub use sweep::sweep;
-pub use worker::{Work, Worker, register_worker};
+pub use worker::{Work, WorkerSpec, register_worker};

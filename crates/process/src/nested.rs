@@ -24,14 +24,14 @@ use nix::unistd::geteuid;
 pub use gitlinks::gitlinks;
 
 use crate::cage::Cage;
-use crate::holders::FileId;
+use crate::holder_pool::FileId;
 use crate::limits::{NESTED_DEPTH_MAX, NESTED_ENTRIES_MAX, NESTED_PATHS_MAX, NESTED_SEARCH_MS_MAX};
 use crate::placeholder::{self, is_empty, is_placeholder};
 use crate::roots::{PROTECTED_NAMES, git_directories, resolve};
 
 /// What a search found.
 #[derive(Debug, Default)]
-pub(crate) struct Nested {
+pub(crate) struct NestedPaths {
     /// Directories and files.
     pub mountable: Vec<PathBuf>,
     /// Symlinks, over which nothing can be mounted, and names where nothing is and nothing may
@@ -40,7 +40,7 @@ pub(crate) struct Nested {
     /// Directories in temporary ones. They come and go, and are looked for once.
     pub temporary: Vec<PathBuf>,
     /// None if everything was seen.
-    pub stopped: Option<Stopped>,
+    pub stopped: Option<UnfinishedSearch>,
     /// What the paths were, first the mountable ones.
     files: Vec<Option<FileId>>,
     /// What an earlier search found and is not there now. It is looked for again when it is back.
@@ -49,19 +49,19 @@ pub(crate) struct Nested {
 
 /// Why a search has not seen everything.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Stopped {
+pub(crate) struct UnfinishedSearch {
     workspace: PathBuf,
     why: String,
 }
 
-impl fmt::Display for Stopped {
+impl fmt::Display for UnfinishedSearch {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let workspace = self.workspace.display();
         write!(f, "the search of {workspace} {}", self.why)
     }
 }
 
-impl Nested {
+impl NestedPaths {
     /// Says whether what was found is still what is there.
     pub fn is_current(&self) -> bool {
         let paths = self.mountable.iter().chain(&self.links);
@@ -88,11 +88,11 @@ fn id(path: &Path) -> Option<FileId> {
 }
 
 /// Searches the workspaces of a cage. Blocks: some milliseconds for some ten thousand files.
-pub(crate) fn search(cage: &Cage) -> Nested {
-    let mut search = Search {
+pub(crate) fn search(cage: &Cage) -> NestedPaths {
+    let mut search = NestedSearch {
         cage,
         workspace: Path::new("/"),
-        found: Nested::default(),
+        found: NestedPaths::default(),
         entries: 0,
         until: Instant::now() + Duration::from_millis(NESTED_SEARCH_MS_MAX),
     };
@@ -102,7 +102,7 @@ pub(crate) fn search(cage: &Cage) -> Nested {
         let places = gitlinks::below(workspace);
         if places
             .iter()
-            .try_for_each(|it| search.expect_at(it))
+            .try_for_each(|it| search.protect_expected_repository(it))
             .is_err()
         {
             break;
@@ -119,18 +119,18 @@ pub(crate) fn search(cage: &Cage) -> Nested {
     found
 }
 
-struct Search<'a> {
+struct NestedSearch<'a> {
     cage: &'a Cage,
     workspace: &'a Path,
-    found: Nested,
+    found: NestedPaths,
     entries: usize,
     until: Instant,
 }
 
 /// A limit was met.
-struct Met;
+struct SearchLimitReached;
 
-impl Search<'_> {
+impl NestedSearch<'_> {
     fn run(&mut self) {
         // Whoever may write everything needs none of this; and a repository was asked for by name.
         if self.workspace.parent().is_none() {
@@ -145,7 +145,7 @@ impl Search<'_> {
                 return self.stop(format!("stopped after {NESTED_SEARCH_MS_MAX} ms"));
             }
             let mut inside = Vec::new();
-            if let Err(Met) = self.look_in(&directory, &mut inside) {
+            if let Err(SearchLimitReached) = self.look_in(&directory, &mut inside) {
                 return;
             }
             if depth < NESTED_DEPTH_MAX {
@@ -159,7 +159,7 @@ impl Search<'_> {
     /// Protects a place where a repository belongs. One that is not there yet must not come: its
     /// name is kept free, or that of the first directory on the way that is missing, and an empty
     /// directory is kept as it is.
-    fn expect_at(&mut self, place: &Path) -> Result<(), Met> {
+    fn protect_expected_repository(&mut self, place: &Path) -> Result<(), SearchLimitReached> {
         let kind = |path: &Path| Some(placeholder::metadata(path).ok()?.file_type());
         let below = place.strip_prefix(self.workspace).unwrap_or(place);
         let mut way = self.workspace.to_path_buf();
@@ -180,16 +180,20 @@ impl Search<'_> {
     }
 
     /// Notes what is protected in a directory and lists the other directories.
-    fn look_in(&mut self, directory: &Path, inside: &mut Vec<PathBuf>) -> Result<(), Met> {
+    fn look_in(
+        &mut self,
+        directory: &Path,
+        inside: &mut Vec<PathBuf>,
+    ) -> Result<(), SearchLimitReached> {
         let entries = match directory.read_dir() {
             Ok(entries) => entries,
-            Err(error) => return self.look_blindly(directory, &error),
+            Err(error) => return self.note_unlistable(directory, &error),
         };
         for entry in entries.flatten() {
             self.entries += 1;
             if self.entries > NESTED_ENTRIES_MAX {
                 self.stop(format!("stopped after {NESTED_ENTRIES_MAX} files"));
-                return Err(Met);
+                return Err(SearchLimitReached);
             }
             let Ok(kind) = entry.file_type() else {
                 continue;
@@ -211,7 +215,11 @@ impl Search<'_> {
 
     /// A directory that cannot be listed can still be used by who knows the names. Its owner, whom
     /// commands run as, could have made it so.
-    fn look_blindly(&mut self, directory: &Path, error: &io::Error) -> Result<(), Met> {
+    fn note_unlistable(
+        &mut self,
+        directory: &Path,
+        error: &io::Error,
+    ) -> Result<(), SearchLimitReached> {
         let Ok(metadata) = directory.symlink_metadata() else {
             return Ok(());
         };
@@ -229,7 +237,7 @@ impl Search<'_> {
     }
 
     /// Protects a path, and what it stands for if it is a link or points to a repository.
-    fn note(&mut self, path: &Path, kind: FileType) -> Result<(), Met> {
+    fn note(&mut self, path: &Path, kind: FileType) -> Result<(), SearchLimitReached> {
         if kind.is_symlink() {
             self.add_link(path)?;
             return self.add_target(&resolve(path));
@@ -242,7 +250,7 @@ impl Search<'_> {
         pointed.iter().try_for_each(|path| self.add_target(path))
     }
 
-    fn add_link(&mut self, path: &Path) -> Result<(), Met> {
+    fn add_link(&mut self, path: &Path) -> Result<(), SearchLimitReached> {
         if !self.is_known(path) {
             self.make_room()?;
             self.found.links.push(path.to_path_buf());
@@ -250,7 +258,7 @@ impl Search<'_> {
         Ok(())
     }
 
-    fn add(&mut self, path: &Path) -> Result<(), Met> {
+    fn add(&mut self, path: &Path) -> Result<(), SearchLimitReached> {
         if !self.is_known(path) {
             self.make_room()?;
             self.found.mountable.push(path.to_path_buf());
@@ -260,7 +268,7 @@ impl Search<'_> {
 
     /// A command may have written the pointer: only what looks like a repository counts, and
     /// nothing that a root lies in, which would be read-only then.
-    fn add_target(&mut self, path: &Path) -> Result<(), Met> {
+    fn add_target(&mut self, path: &Path) -> Result<(), SearchLimitReached> {
         let roots = &self.cage.writable;
         let is_inside = roots.iter().any(|root| path.starts_with(root));
         let is_around = roots.iter().any(|root| root.starts_with(path));
@@ -291,18 +299,20 @@ impl Search<'_> {
         left_out.into_iter().flatten().any(|it| it == path)
     }
 
-    fn make_room(&mut self) -> Result<(), Met> {
+    fn make_room(&mut self) -> Result<(), SearchLimitReached> {
         if self.found.count() < NESTED_PATHS_MAX {
             return Ok(());
         }
         self.stop(format!("stopped at {NESTED_PATHS_MAX} of them"));
-        Err(Met)
+        Err(SearchLimitReached)
     }
 
     /// The first reason is told.
     fn stop(&mut self, why: String) {
         let workspace = self.workspace.to_path_buf();
-        self.found.stopped.get_or_insert(Stopped { workspace, why });
+        self.found
+            .stopped
+            .get_or_insert(UnfinishedSearch { workspace, why });
     }
 }
 

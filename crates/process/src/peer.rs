@@ -38,13 +38,13 @@ pub fn check_peer(stream: &impl AsFd, user: u32) -> Result<(), PeerError> {
         return Ok(());
     }
     let process = process_of(stream, credentials.pid())?;
-    let theirs = Restraint::of(&credentials.pid().to_string())?;
+    let theirs = PeerRestraint::of(&credentials.pid().to_string())?;
     // Numbers of ended processes are used again: what was read is of the right one only if that
     // one is still there.
     if has_ended(&process)? {
         return Err(PeerError::Unknown(io::ErrorKind::NotFound.into()));
     }
-    let ours = Restraint::of("self")?;
+    let ours = PeerRestraint::of("self")?;
     if theirs.is_tighter_than(ours) {
         return Err(PeerError::Sandboxed);
     }
@@ -53,12 +53,12 @@ pub fn check_peer(stream: &impl AsFd, user: u32) -> Result<(), PeerError> {
 
 /// What a process has given up for good.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Restraint {
+struct PeerRestraint {
     no_new_privileges: bool,
     filters: u32,
 }
 
-impl Restraint {
+impl PeerRestraint {
     fn of(process: &str) -> io::Result<Self> {
         let status = std::fs::read_to_string(format!("/proc/{process}/status"))?;
         Self::read(&status).ok_or_else(|| io::Error::other("its status is not understood"))

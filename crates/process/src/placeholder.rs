@@ -62,13 +62,13 @@ pub(crate) fn is_empty(directory: &Path) -> bool {
 
 /// A share in one of these. Who has one is sure that the directory stays.
 #[derive(Debug)]
-pub(crate) struct Placeholder {
+pub(crate) struct PlaceholderShare {
     pub path: PathBuf,
     /// Shared with the other commands that need it; who gets it alone is the last of them.
     share: Flock<OwnedFd>,
 }
 
-impl Placeholder {
+impl PlaceholderShare {
     /// Makes the directory, or shares it. Fails where something real is.
     pub fn hold(path: &Path) -> io::Result<Self> {
         for _ in 0..PLACEHOLDER_ATTEMPTS_MAX {

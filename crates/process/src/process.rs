@@ -16,16 +16,16 @@ use bytes::Bytes;
 use tokio::time::{Instant, sleep_until, timeout};
 use troupe_protocol::command::OutputStream;
 
-use self::control::Control;
-pub use self::control::Killer;
-use self::stream::{Input, Streams};
-use self::watch::Watch;
-use crate::holder::{Holder, Order, Report, Request, Stage};
+pub use self::control::CommandKiller;
+use self::control::KeeperControl;
+use self::stream::{ProcessInput, ProcessStreams};
+use self::watch::ProcessWatch;
+use crate::holder::{CommandRequest, Holder, KeeperOrder, KeeperReport, StartStage};
 use crate::limits::{
     OUTPUT_ASIDE_BYTES_MAX, START_WAIT_MS, STDIN_STALL_MS, SWEEP_WAIT_MS, TERMINATE_GRACE_MS,
 };
 use crate::spec::{StdinMode, TerminalSize};
-use crate::sweep::Record;
+use crate::sweep::EngineRecord;
 
 /// What happens to a command.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -35,17 +35,17 @@ pub enum ProcessEvent {
         bytes: Bytes,
     },
     /// Always the last: the command has ended, and what it left behind has been ended.
-    Exited(Exit),
+    Exited(ProcessExit),
 }
 
 /// How a command ended. Exactly one of `code` and `signal` is there.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Exit {
+pub struct ProcessExit {
     pub code: Option<i32>,
     pub signal: Option<i32>,
     /// What the kernel is known to have refused because of the policy; none is no proof that
     /// nothing was.
-    pub denial: Option<Denial>,
+    pub denial: Option<SandboxDenial>,
     pub left_behind: LeftBehind,
     pub wall: Duration,
     /// User and system time of the command and of its children that it waited for.
@@ -53,7 +53,7 @@ pub struct Exit {
     pub memory_peak_bytes: u64,
 }
 
-impl Exit {
+impl ProcessExit {
     pub fn is_success(&self) -> bool {
         self.code == Some(0)
     }
@@ -61,7 +61,7 @@ impl Exit {
 
 /// Something that the sandbox stopped.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Denial {
+pub struct SandboxDenial {
     /// What was tried, for people: `write to /etc/passwd`, `socket(AF_INET)`.
     pub what: String,
     /// Something that the command had made was moved aside: also one that went well has not
@@ -95,23 +95,23 @@ pub enum KillOutcome {
 #[derive(Debug)]
 pub struct Process {
     pid: u32,
-    control: Arc<Control>,
-    watch: Watch,
-    input: Input,
-    aside: Aside,
-    _owners: Owners,
+    control: Arc<KeeperControl>,
+    watch: ProcessWatch,
+    input: ProcessInput,
+    aside: PendingEvents,
+    _owners: ProcessOwners,
 }
 
 /// What must stay as long as a command runs.
 #[derive(Debug, Clone)]
-pub(crate) struct Owners {
+pub(crate) struct ProcessOwners {
     pub holder: Arc<Holder>,
-    pub _record: Option<Arc<Record>>,
+    pub _record: Option<Arc<EngineRecord>>,
 }
 
 /// Events that were met while the caller was writing or killing.
 #[derive(Debug, Default)]
-struct Aside {
+struct PendingEvents {
     events: VecDeque<ProcessEvent>,
     bytes: usize,
 }
@@ -119,25 +119,25 @@ struct Aside {
 /// Why a request led to no process.
 #[derive(Debug)]
 pub(crate) enum StartFailure {
-    Stage(Stage, io::Error),
+    Stage(StartStage, io::Error),
     /// The holder could not be reached, or this program is out of descriptors.
     Holder(io::Error),
 }
 
 impl Process {
     pub(crate) async fn start(
-        owners: Owners,
-        request: &Request,
+        owners: ProcessOwners,
+        request: &CommandRequest,
         terminal: Option<TerminalSize>,
         stdin: StdinMode,
     ) -> Result<Self, StartFailure> {
-        let Streams {
+        let ProcessStreams {
             input,
             outputs,
             theirs,
-        } = Streams::open(terminal, stdin).map_err(StartFailure::Holder)?;
+        } = ProcessStreams::open(terminal, stdin).map_err(StartFailure::Holder)?;
         let starting = async {
-            let control = Control::new(owners.holder.request(request, &theirs).await?)?;
+            let control = KeeperControl::new(owners.holder.request(request, &theirs).await?)?;
             let started = started(&control).await;
             io::Result::Ok((control, started))
         };
@@ -150,10 +150,10 @@ impl Process {
         let control = Arc::new(control);
         Ok(Self {
             pid,
-            watch: Watch::new(Arc::clone(&control), outputs),
+            watch: ProcessWatch::new(Arc::clone(&control), outputs),
             control,
             input,
-            aside: Aside::default(),
+            aside: PendingEvents::default(),
             _owners: owners,
         })
     }
@@ -197,8 +197,8 @@ impl Process {
         self.input.resize(size)
     }
 
-    pub fn killer(&self) -> Killer {
-        Killer(Arc::downgrade(&self.control))
+    pub fn killer(&self) -> CommandKiller {
+        CommandKiller(Arc::downgrade(&self.control))
     }
 
     /// Ends the whole tree: SIGTERM, a grace time, SIGKILL, until the kernel says that nothing is
@@ -207,11 +207,11 @@ impl Process {
         if self.watch.is_finished() {
             return KillOutcome::AlreadyEnded;
         }
-        self.control.order(Order::Terminate);
+        self.control.order(KeeperOrder::Terminate);
         if self.finish_within(TERMINATE_GRACE_MS).await {
             return self.verified(KillOutcome::Terminated);
         }
-        self.control.order(Order::Kill);
+        self.control.order(KeeperOrder::Kill);
         // Its own deadlines end the watch after this time at the latest.
         if self.finish_within(2 * SWEEP_WAIT_MS).await {
             return self.verified(KillOutcome::Killed);
@@ -241,24 +241,24 @@ impl Process {
 }
 
 /// Waits until the command runs; returns its process id.
-async fn started(control: &Control) -> Result<u32, StartFailure> {
+async fn started(control: &KeeperControl) -> Result<u32, StartFailure> {
     let mut pid = 0;
     loop {
         match control.report_from().await {
-            Some((Report::Born, sender)) => pid = sender,
-            Some((Report::Started, _)) => return Ok(pid),
-            Some((Report::Failed { stage, errno }, _)) => {
+            Some((KeeperReport::Born, sender)) => pid = sender,
+            Some((KeeperReport::Started, _)) => return Ok(pid),
+            Some((KeeperReport::Failed { stage, errno }, _)) => {
                 let error = io::Error::from_raw_os_error(errno);
                 return Err(StartFailure::Stage(stage, error));
             }
-            Some((Report::Exited(_), _)) | None => {
+            Some((KeeperReport::Exited(_), _)) | None => {
                 return Err(StartFailure::Holder(io::ErrorKind::BrokenPipe.into()));
             }
         }
     }
 }
 
-impl Aside {
+impl PendingEvents {
     fn has_room(&self) -> bool {
         self.bytes < OUTPUT_ASIDE_BYTES_MAX
     }

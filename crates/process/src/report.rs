@@ -3,20 +3,20 @@
 use std::fmt;
 
 use crate::cage::{self, Cage};
-use crate::holder::{Holder, Setup};
+use crate::holder::{Holder, HolderSetup};
 use crate::launcher::BackendChoice;
-use crate::nested::{Nested, Stopped};
+use crate::nested::{NestedPaths, UnfinishedSearch};
 
 /// What holds commands to their policies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Backend {
+pub enum SandboxBackend {
     /// User, mount, network, ipc and pid namespaces, then Landlock and seccomp.
     Namespaces,
     /// Landlock and seccomp alone.
     Landlock,
 }
 
-impl Backend {
+impl SandboxBackend {
     /// Returns its name for people.
     pub fn as_str(self) -> &'static str {
         match self {
@@ -28,7 +28,7 @@ impl Backend {
 
 /// One promise of a policy and whether it is kept here.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Enforcement {
+pub struct FeatureEnforcement {
     pub feature: &'static str,
     pub state: EnforcementState,
 }
@@ -42,32 +42,32 @@ pub enum EnforcementState {
 /// Prints as a table for `doctor`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct EnforcementReport {
-    backend: Result<Backend, String>,
-    rows: Vec<Enforcement>,
+    backend: Result<SandboxBackend, String>,
+    rows: Vec<FeatureEnforcement>,
 }
 
 impl EnforcementReport {
     /// What enforces policies, or why nothing can.
-    pub fn backend(&self) -> Result<Backend, &str> {
+    pub fn backend(&self) -> Result<SandboxBackend, &str> {
         self.backend.as_ref().copied().map_err(String::as_str)
     }
 
-    pub fn rows(&self) -> &[Enforcement] {
+    pub fn rows(&self) -> &[FeatureEnforcement] {
         &self.rows
     }
 }
 
 /// What is known of the repositories deeper in the workspaces.
 #[derive(Debug, Default)]
-pub(crate) struct Searched {
+pub(crate) struct SearchSummary {
     /// None if nothing was searched for this report.
     found: Option<usize>,
-    stopped: Vec<Stopped>,
+    stopped: Vec<UnfinishedSearch>,
 }
 
-impl Searched {
+impl SearchSummary {
     /// By the policies that are in use.
-    pub fn for_commands(stopped: Vec<Stopped>) -> Self {
+    pub fn for_commands(stopped: Vec<UnfinishedSearch>) -> Self {
         Self {
             found: None,
             stopped,
@@ -75,8 +75,8 @@ impl Searched {
     }
 }
 
-impl From<Nested> for Searched {
-    fn from(nested: Nested) -> Self {
+impl From<NestedPaths> for SearchSummary {
+    fn from(nested: NestedPaths) -> Self {
         Self {
             found: Some(nested.count()),
             stopped: nested.stopped.into_iter().collect(),
@@ -86,19 +86,19 @@ impl From<Nested> for Searched {
 
 /// What the kernel answered.
 #[derive(Debug, Clone)]
-pub(crate) struct Kernel {
+pub(crate) struct KernelSupport {
     /// Whether namespaces could be set up, or what went wrong.
     namespaces: Result<(), String>,
     landlock_abi: u32,
     has_seccomp: bool,
 }
 
-impl Kernel {
+impl KernelSupport {
     /// Tries what the choice allows. Blocks for some milliseconds.
     pub fn probe(choice: BackendChoice) -> Self {
         let namespaces = match choice {
             BackendChoice::Auto | BackendChoice::Namespaces => {
-                Holder::start(&Setup::Namespaces(Cage::of_nothing()))
+                Holder::start(&HolderSetup::Namespaces(Cage::strictest()))
                     .map(drop)
                     .map_err(|error| error.to_string())
             }
@@ -118,17 +118,17 @@ impl Kernel {
     }
 
     /// The best backend that the choice allows, or why there is none.
-    pub fn backend(&self, choice: BackendChoice) -> Result<Backend, String> {
+    pub fn backend(&self, choice: BackendChoice) -> Result<SandboxBackend, String> {
         if choice == BackendChoice::Disabled {
             return Err("it is switched off".to_owned());
         }
         if !self.has_seccomp {
             return Err("this kernel has no seccomp filters".to_owned());
         }
-        let namespaces = self.namespaces.clone().map(|()| Backend::Namespaces);
+        let namespaces = self.namespaces.clone().map(|()| SandboxBackend::Namespaces);
         let landlock = match self.landlock_abi {
             0 => Err("this kernel has no Landlock, or it is off".to_owned()),
-            1.. => Ok(Backend::Landlock),
+            1.. => Ok(SandboxBackend::Landlock),
         };
         match choice {
             BackendChoice::Namespaces => namespaces,
@@ -138,16 +138,16 @@ impl Kernel {
         }
     }
 
-    pub fn report(&self, choice: BackendChoice, searched: &Searched) -> EnforcementReport {
+    pub fn report(&self, choice: BackendChoice, searched: &SearchSummary) -> EnforcementReport {
         let backend = self.backend(choice);
         let rows = match backend {
-            Ok(Backend::Namespaces) => self.rows_of_namespaces(searched),
-            Ok(Backend::Landlock) | Err(_) => self.rows_of_landlock(),
+            Ok(SandboxBackend::Namespaces) => self.rows_of_namespaces(searched),
+            Ok(SandboxBackend::Landlock) | Err(_) => self.rows_of_landlock(),
         };
         EnforcementReport { backend, rows }
     }
 
-    fn rows_of_namespaces(&self, searched: &Searched) -> Vec<Enforcement> {
+    fn rows_of_namespaces(&self, searched: &SearchSummary) -> Vec<FeatureEnforcement> {
         vec![
             enforced("writes outside the writable roots", "mount namespace"),
             enforced(PROTECTED, "mount namespace"),
@@ -175,7 +175,7 @@ impl Kernel {
         ]
     }
 
-    fn rows_of_landlock(&self) -> Vec<Enforcement> {
+    fn rows_of_landlock(&self) -> Vec<FeatureEnforcement> {
         let needs_mounts = || {
             let why = match &self.namespaces {
                 Ok(()) => "needs a mount namespace".to_owned(),
@@ -203,7 +203,7 @@ impl Kernel {
         ]
     }
 
-    fn landlock(&self, feature: &'static str, abi_min: u32) -> Enforcement {
+    fn landlock(&self, feature: &'static str, abi_min: u32) -> FeatureEnforcement {
         let abi = self.landlock_abi;
         if abi >= abi_min {
             return enforced(feature, &format!("Landlock ABI {abi}"));
@@ -213,7 +213,7 @@ impl Kernel {
     }
 
     /// Says what it costs as well: who misses a file there must find out why.
-    fn hidden_home(&self) -> Enforcement {
+    fn hidden_home(&self) -> FeatureEnforcement {
         let row = self.landlock(HIDDEN_HOME, 1);
         let state = match row.state {
             EnforcementState::Enforced { by } => EnforcementState::Enforced {
@@ -221,10 +221,10 @@ impl Kernel {
             },
             missing @ EnforcementState::NotEnforced { .. } => missing,
         };
-        Enforcement { state, ..row }
+        FeatureEnforcement { state, ..row }
     }
 
-    fn seccomp(&self, feature: &'static str) -> Enforcement {
+    fn seccomp(&self, feature: &'static str) -> FeatureEnforcement {
         if self.has_seccomp {
             return enforced(feature, "seccomp");
         }
@@ -239,7 +239,7 @@ const HIDDEN_HOME: &str = "files in $TROUPE_HOME can be neither read nor written
 const DANGEROUS_CALLS: &str = "ptrace, io_uring, keys, mounts, namespaces, terminal injection";
 
 /// Says what is left out as well: what comes later is not protected.
-fn nested(searched: &Searched) -> EnforcementState {
+fn nested(searched: &SearchSummary) -> EnforcementState {
     let found = searched.found.map(|found| format!("{found} here"));
     if searched.stopped.is_empty() {
         let found = found.map(|found| format!("; {found}")).unwrap_or_default();
@@ -249,7 +249,11 @@ fn nested(searched: &Searched) -> EnforcementState {
         );
         return EnforcementState::Enforced { by };
     }
-    let reasons: Vec<_> = searched.stopped.iter().map(Stopped::to_string).collect();
+    let reasons: Vec<_> = searched
+        .stopped
+        .iter()
+        .map(UnfinishedSearch::to_string)
+        .collect();
     let found = found.map(|it| format!(" ({it})")).unwrap_or_default();
     let why = format!(
         "only those found are{found}, because {}",
@@ -258,12 +262,12 @@ fn nested(searched: &Searched) -> EnforcementState {
     EnforcementState::NotEnforced { why }
 }
 
-fn enforced(feature: &'static str, by: &str) -> Enforcement {
+fn enforced(feature: &'static str, by: &str) -> FeatureEnforcement {
     row(feature, EnforcementState::Enforced { by: by.to_owned() })
 }
 
-fn row(feature: &'static str, state: EnforcementState) -> Enforcement {
-    Enforcement { feature, state }
+fn row(feature: &'static str, state: EnforcementState) -> FeatureEnforcement {
+    FeatureEnforcement { feature, state }
 }
 
 impl fmt::Display for EnforcementReport {
@@ -276,7 +280,7 @@ impl fmt::Display for EnforcementReport {
     }
 }
 
-impl fmt::Display for Backend {
+impl fmt::Display for SandboxBackend {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Namespaces => f.write_str("namespaces, Landlock and seccomp"),
@@ -285,7 +289,7 @@ impl fmt::Display for Backend {
     }
 }
 
-impl fmt::Display for Enforcement {
+impl fmt::Display for FeatureEnforcement {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let feature = self.feature;
         match &self.state {

@@ -112,7 +112,7 @@ impl WritableRoots {
     /// lead to it: who could write it would choose the rights of the next session. A policy
     /// without limits has nothing to guard.
     #[must_use]
-    pub fn guarding(mut self, home: &Path) -> Self {
+    pub fn protecting_home(mut self, home: &Path) -> Self {
         let links = home.ancestors().filter(|path| path.is_symlink());
         let links = links.filter_map(|link| Some(resolve(link.parent()?).join(link.file_name()?)));
         for path in std::iter::once(resolve(home)).chain(links) {
@@ -131,7 +131,7 @@ impl WritableRoots {
     pub fn permits(&self, path: &Path) -> bool {
         let real = resolve(path);
         let names = self.protected_names;
-        let is_named = |path: &Path| bears_name(path, &self.writable, names);
+        let is_named = |path: &Path| has_named_part(path, &self.writable, names);
         self.lists(&real) && !is_named(&real) && !is_named(&plain(path))
     }
 
@@ -151,7 +151,7 @@ impl WritableRoots {
 
 /// Says whether a path has one of the names as a part below the innermost root around it. By its
 /// letters: without `..`, and with links only where they are meant.
-pub fn bears_name(path: &Path, roots: &[PathBuf], names: &[impl AsRef<OsStr>]) -> bool {
+pub fn has_named_part(path: &Path, roots: &[PathBuf], names: &[impl AsRef<OsStr>]) -> bool {
     let below = roots.iter().filter_map(|root| path.strip_prefix(root).ok());
     let below = below.min_by_key(|rest| rest.components().count());
     let is_name = |part: &OsStr| names.iter().any(|name| name.as_ref() == part);

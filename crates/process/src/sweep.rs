@@ -53,9 +53,9 @@ impl fmt::Display for EngineId {
 
 /// An engine's record; it is removed when dropped.
 #[derive(Debug)]
-pub(crate) struct Record(PathBuf);
+pub(crate) struct EngineRecord(PathBuf);
 
-impl Record {
+impl EngineRecord {
     pub fn write(home: &Path, engine: EngineId) -> io::Result<Self> {
         let directory = records_of(home);
         fs::DirBuilder::new()
@@ -73,7 +73,7 @@ impl Record {
     }
 }
 
-impl Drop for Record {
+impl Drop for EngineRecord {
     fn drop(&mut self) {
         // What stays is found by the next sweep, which will find nothing to end.
         discard!(

@@ -12,7 +12,7 @@ pub type Work = fn() -> i32;
 
 /// One piece of work for [`Launcher::spawn_worker`](crate::Launcher::spawn_worker).
 #[derive(Debug, Clone)]
-pub struct Worker {
+pub struct WorkerSpec {
     /// As it was registered.
     pub name: &'static str,
     /// Only consulted for what a policy makes of it: the work finds an empty environment.

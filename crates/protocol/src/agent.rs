@@ -39,11 +39,11 @@ pub struct StatusRow {
     pub agents: &'static str,
     /// `subagent_*`.
     pub subagents: &'static str,
-    pub standing: Standing,
+    pub standing: StatusClass,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Standing {
+pub enum StatusClass {
     /// At work, or about to be.
     Active,
     /// Ends `wait`, `wait_session` and `subagent_await`: nothing more comes of its own.
@@ -54,11 +54,11 @@ pub enum Standing {
 
 impl StatusRow {
     pub fn is_final(self) -> bool {
-        self.standing != Standing::Active
+        self.standing != StatusClass::Active
     }
 
     pub fn is_closed(self) -> bool {
-        self.standing == Standing::Closed
+        self.standing == StatusClass::Closed
     }
 }
 
@@ -67,7 +67,7 @@ impl AgentStatus {
     /// family `sessions` has no names of its own: its answers tell an end in a sentence.
     /// `interrupted` and `ready` are final, because a wait on them would only time out.
     pub fn row(&self) -> StatusRow {
-        use Standing::{Active, Closed, Final};
+        use StatusClass::{Active, Closed, Final};
         let (agents, subagents, standing) = match self {
             Self::PendingInit => ("pending_init", "queued", Active),
             Self::Queued { .. } => ("queued", "queued", Active),

@@ -150,7 +150,7 @@ pub struct UserInputResponse {
 impl UserInputResponse {
     /// Returns what was said: an answer that chooses nothing and says nothing is none.
     #[must_use]
-    pub fn said(self) -> Self {
+    pub fn without_empty_answers(self) -> Self {
         let said = |(id, answer): (String, Answer)| {
             let other = answer.other.filter(|text| !is_blank(text));
             let is_empty = answer.selected.is_empty() && other.is_none();

@@ -10,7 +10,7 @@ use crate::history::{ContentItem, ResponseItem, Role};
 
 /// What the engine writes into a history under the role of the user.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Fragment {
+pub enum ContextFragment {
     /// Where the session works, and under which rules.
     Environment,
     /// The instruction files of user and project.
@@ -46,7 +46,7 @@ pub enum Fragment {
     Imported,
 }
 
-impl Fragment {
+impl ContextFragment {
     pub const ALL: [Self; 18] = [
         Self::Environment,
         Self::ProjectDoc,
@@ -143,7 +143,7 @@ fn without_plan_tags(message: &str) -> String {
 impl ResponseItem {
     /// Returns which of the engine's own messages this is; `None` for everything else, and so
     /// for what a person said.
-    pub fn fragment(&self) -> Option<Fragment> {
+    pub fn fragment(&self) -> Option<ContextFragment> {
         match self {
             Self::Message { said: true, .. } => None,
             // The text of a callback is the user's to choose; what it is stands beside it.
@@ -151,7 +151,7 @@ impl ResponseItem {
                 role: Role::User,
                 metadata: Some(_),
                 ..
-            } => Some(Fragment::Callback),
+            } => Some(ContextFragment::Callback),
             Self::Message {
                 role: Role::User,
                 content,
@@ -159,7 +159,7 @@ impl ResponseItem {
             } => content
                 .iter()
                 .find_map(ContentItem::text)
-                .and_then(Fragment::of),
+                .and_then(ContextFragment::of),
             _ => None,
         }
     }
@@ -169,7 +169,9 @@ impl ResponseItem {
     /// to have an agent go on, says nothing.)
     #[must_use]
     pub fn marked_as_said(mut self) -> Self {
-        let is_alike = self.fragment().is_some_and(|it| it != Fragment::GoOn);
+        let is_alike = self
+            .fragment()
+            .is_some_and(|it| it != ContextFragment::GoOn);
         if let Self::Message { said, .. } = &mut self {
             *said = is_alike;
         }
@@ -209,9 +211,9 @@ mod tests {
 
     #[test]
     fn each_opening_is_known_for_what_it_is() {
-        for fragment in Fragment::ALL {
+        for fragment in ContextFragment::ALL {
             let text = format!("{}…", fragment.opening());
-            assert_eq!(Fragment::of(&text), Some(fragment));
+            assert_eq!(ContextFragment::of(&text), Some(fragment));
             let told = ResponseItem::user_text(&text);
             assert_eq!(told.fragment(), Some(fragment));
             let title = told.author_title().unwrap();
@@ -239,9 +241,9 @@ mod tests {
         assert_eq!(said.author_title().as_deref(), Some("user"));
         let quoted = ResponseItem::assistant_text("<hook> is a tag");
         assert_eq!(quoted.fragment(), None);
-        for fragment in Fragment::ALL {
+        for fragment in ContextFragment::ALL {
             let typed = ResponseItem::user_text(fragment.opening()).marked_as_said();
-            let is_own = fragment == Fragment::GoOn;
+            let is_own = fragment == ContextFragment::GoOn;
             assert_eq!(typed.fragment(), is_own.then_some(fragment));
         }
         assert_eq!(quoted.author_title().as_deref(), Some("assistant"));

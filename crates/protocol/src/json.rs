@@ -10,7 +10,7 @@ use crate::op::{Op, Submission};
 use crate::rollout::{EventRecord, RolloutRecord, SessionMeta};
 use crate::tree::AgentLine;
 
-pub trait Json: Sized {
+pub trait JsonCodec: Sized {
     fn from_json(json: &[u8]) -> serde_json::Result<Self>;
 
     /// Adds it to `out`. After an error, what was added is not whole.
@@ -25,7 +25,7 @@ pub trait Json: Sized {
 
 macro_rules! json {
     ($($name:ty),* $(,)?) => {$(
-        impl Json for $name {
+        impl JsonCodec for $name {
             fn from_json(json: &[u8]) -> serde_json::Result<Self> {
                 serde_json::from_slice(json)
             }

@@ -44,11 +44,11 @@ pub mod undo;
 pub mod usage;
 
 pub use event::{Event, EventMsg};
-pub use fragment::Fragment;
+pub use fragment::ContextFragment;
 pub use history::ResponseItem;
 pub use id::{AgentId, CallId, ClientId, ItemId, ResponseId, SessionId, SubmissionId};
 pub use item::TurnItem;
-pub use json::Json;
+pub use json::JsonCodec;
 pub use op::{Op, Submission};
 pub use outcome::TaskOutcome;
 pub use question::PendingQuestion;

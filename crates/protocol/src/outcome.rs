@@ -2,13 +2,13 @@
 //! form in which an end is written.
 //!
 //! Three wires write it, each with what its readers need besides: [`AbortReason`] in the event
-//! that ends a task, [`StopReason`] in the result (with texts), [`End`] in the lines of a tree
+//! that ends a task, [`StopReason`] in the result (with texts), [`TaskEnding`] in the lines of a tree
 //! (with who ended it). An agent's [`AgentStatus`] shows the end of its last task.
 
 use crate::agent::AgentStatus;
 use crate::event::AbortReason;
 use crate::result::StopReason;
-use crate::tree::{End, Interruption};
+use crate::tree::{Interruption, TaskEnding};
 
 /// How a task ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -150,22 +150,22 @@ impl From<&StopReason> for TaskOutcome {
     }
 }
 
-impl From<End> for TaskOutcome {
-    fn from(end: End) -> Self {
+impl From<TaskEnding> for TaskOutcome {
+    fn from(end: TaskEnding) -> Self {
         match end {
-            End::Completed => Self::Completed,
-            End::Errored => Self::Errored,
-            End::FailedToStart => Self::FailedToStart,
-            End::Interrupted { why } => match why {
+            TaskEnding::Completed => Self::Completed,
+            TaskEnding::Errored => Self::Errored,
+            TaskEnding::FailedToStart => Self::FailedToStart,
+            TaskEnding::Interrupted { why } => match why {
                 Interruption::User | Interruption::Parent | Interruption::Reconfigured => {
                     Self::Interrupted
                 }
                 Interruption::Crash => Self::Crash,
                 Interruption::Shutdown => Self::Shutdown,
             },
-            End::Cancelled { .. } => Self::Cancelled,
-            End::BudgetExceeded => Self::BudgetExceeded,
-            End::Replaced => Self::Replaced,
+            TaskEnding::Cancelled { .. } => Self::Cancelled,
+            TaskEnding::BudgetExceeded => Self::BudgetExceeded,
+            TaskEnding::Replaced => Self::Replaced,
         }
     }
 }
@@ -260,7 +260,7 @@ mod tests {
 
     #[test]
     fn event_result_and_tree_line_of_a_crash_mean_the_same_outcome() {
-        let of_tree = End::Interrupted {
+        let of_tree = TaskEnding::Interrupted {
             why: Interruption::Crash,
         };
         let outcomes = [

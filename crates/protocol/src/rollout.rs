@@ -31,11 +31,11 @@ pub enum RolloutRecord {
     TurnContext(TurnContext),
     ResponseItem(ResponseItem),
     /// The history up to here, replaced. Resume reads backwards to the newest one.
-    Compacted(Box<Compacted>),
+    Compacted(Box<CompactionRecord>),
     EventMsg(EventRecord),
     /// What lies between `to` and this line is on another branch. Readers that go
     /// backwards jump to `to`.
-    Rewind(Box<Rewind>),
+    Rewind(Box<RewindRecord>),
     /// A fact of the agent tree. A completion is one of these: result, status, callback.
     Agent(Box<AgentLine>),
     /// What was seen of the files that the session works on.
@@ -157,7 +157,8 @@ pub struct EventRecord {
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema, ts_rs::TS))]
-pub struct Compacted {
+#[cfg_attr(test, schemars(rename = "Compacted"), ts(rename = "Compacted"))]
+pub struct CompactionRecord {
     /// The model's summary.
     pub message: String,
     pub replacement_history: Vec<ResponseItem>,
@@ -188,7 +189,8 @@ pub struct CarriedState {
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema, ts_rs::TS))]
-pub struct Rewind {
+#[cfg_attr(test, schemars(rename = "Rewind"), ts(rename = "Rewind"))]
+pub struct RewindRecord {
     /// Byte offset just after the last line that stays.
     pub to: u64,
     pub reason: RewindReason,

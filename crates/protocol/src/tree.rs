@@ -23,7 +23,7 @@ pub struct AgentLine {
     /// tree of its own, and skips the lines of the other.
     pub tree: SessionId,
     #[serde(flatten)]
-    pub record: Record,
+    pub record: TreeRecord,
     /// With `born`: how the child was made.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub spec: Option<Box<SpawnSpec>>,
@@ -58,7 +58,7 @@ impl AgentMessage {
     }
 
     /// Returns what it says, if that is all in words.
-    pub fn words(&self) -> Option<String> {
+    pub fn plain_text(&self) -> Option<String> {
         let texts: Option<Vec<&str>> = self
             .items
             .iter()
@@ -100,19 +100,21 @@ impl MessageMetadata {
 /// sorted by it before they are folded.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema, ts_rs::TS))]
-pub struct Record {
+#[cfg_attr(test, schemars(rename = "Record"), ts(rename = "Record"))]
+pub struct TreeRecord {
     pub order: u64,
     pub at: TimeMs,
     /// The agent in whose log it stands: who did it, or to whose status it belongs.
     pub log: AgentId,
     #[serde(flatten)]
-    pub fact: Fact,
+    pub fact: TreeFact,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "fact", rename_all = "snake_case")]
 #[cfg_attr(test, derive(schemars::JsonSchema, ts_rs::TS))]
-pub enum Fact {
+#[cfg_attr(test, schemars(rename = "Fact"), ts(rename = "Fact"))]
+pub enum TreeFact {
     /// The tree begins.
     Rooted {
         session: SessionId,
@@ -125,11 +127,11 @@ pub enum Fact {
         taken_paths: Vec<String>,
     },
     /// A child and its first message, if it has one, in the log of the one who asked for it.
-    Born(Box<Birth>),
+    Born(Box<AgentBirth>),
     /// In the log of the sender.
     Sent {
         to: AgentId,
-        envelope: Envelope,
+        envelope: MailEnvelope,
     },
     /// A task begins with this message, or with a direct input of the user.
     Started {
@@ -147,14 +149,14 @@ pub enum Fact {
     Ended {
         agent: AgentId,
         task: SubmissionId,
-        end: End,
+        end: TaskEnding,
         #[serde(default, skip_serializing_if = "Option::is_none")]
         callback: Option<Callback>,
     },
     /// A stop reached the agent before it took the next callback, which stays.
     Halted {
         agent: AgentId,
-        end: End,
+        end: TaskEnding,
     },
     /// A stop found nothing that had begun; what was asked for stays in the inbox.
     Withdrawn {
@@ -193,13 +195,14 @@ pub enum Fact {
         callback: CallbackMode,
     },
     /// Something kept for others, by which the tree decides nothing.
-    Kept(Keepsake),
+    Kept(AgentMetadata),
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "keepsake", rename_all = "snake_case")]
 #[cfg_attr(test, derive(schemars::JsonSchema, ts_rs::TS))]
-pub enum Keepsake {
+#[cfg_attr(test, schemars(rename = "Keepsake"), ts(rename = "Keepsake"))]
+pub enum AgentMetadata {
     /// An agent's note; absent when it was cleared.
     Note {
         agent: AgentId,
@@ -233,16 +236,17 @@ pub enum Keepsake {
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema, ts_rs::TS))]
-pub struct Birth {
+#[cfg_attr(test, schemars(rename = "Birth"), ts(rename = "Birth"))]
+pub struct AgentBirth {
     pub agent: AgentId,
     pub parent: AgentId,
     pub session: SessionId,
     pub path: String,
     pub genealogy: Genealogy,
-    pub bond: Bond,
+    pub bond: ParentLink,
     /// None for a child that waits to be told what to do.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub first: Option<Envelope>,
+    pub first: Option<MailEnvelope>,
 }
 
 /// The message that a child's end puts in its caller's inbox.
@@ -273,10 +277,11 @@ pub struct SpawnPoint {
 /// What ties a child to its parent.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema, ts_rs::TS))]
-pub struct Bond {
+#[cfg_attr(test, schemars(rename = "Bond"), ts(rename = "Bond"))]
+pub struct ParentLink {
     pub callback: CallbackMode,
     pub on_parent_interrupt: OnParentInterrupt,
-    pub reach: Reach,
+    pub reach: MessageReach,
 }
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -303,7 +308,8 @@ pub enum OnParentInterrupt {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[cfg_attr(test, derive(schemars::JsonSchema, ts_rs::TS))]
-pub enum Reach {
+#[cfg_attr(test, schemars(rename = "Reach"), ts(rename = "Reach"))]
+pub enum MessageReach {
     #[default]
     Subtree,
     /// Its parent too.
@@ -325,7 +331,8 @@ pub enum StopOrder {
 /// One message without its contents.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema, ts_rs::TS))]
-pub struct Envelope {
+#[cfg_attr(test, schemars(rename = "Envelope"), ts(rename = "Envelope"))]
+pub struct MailEnvelope {
     pub id: MessageId,
     #[serde(flatten)]
     pub kind: MailKind,
@@ -336,9 +343,9 @@ pub struct Envelope {
 #[cfg_attr(test, derive(schemars::JsonSchema, ts_rs::TS))]
 pub enum MailKind {
     /// Takes the place of the running task.
-    Interrupt { from: Sender },
+    Interrupt { from: MailSender },
     /// Joins the running task, or starts one.
-    Regular { from: Sender },
+    Regular { from: MailSender },
     /// Tells of a child's ended task; starts a task when the agent is idle.
     Callback { child: AgentId, task: SubmissionId },
 }
@@ -346,7 +353,8 @@ pub enum MailKind {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[cfg_attr(test, derive(schemars::JsonSchema, ts_rs::TS))]
-pub enum Sender {
+#[cfg_attr(test, schemars(rename = "Sender"), ts(rename = "Sender"))]
+pub enum MailSender {
     User,
     Agent(AgentId),
     /// A timer that this agent set up.
@@ -357,7 +365,8 @@ pub enum Sender {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[cfg_attr(test, derive(schemars::JsonSchema, ts_rs::TS))]
-pub enum End {
+#[cfg_attr(test, schemars(rename = "End"), ts(rename = "End"))]
+pub enum TaskEnding {
     Completed,
     Errored,
     /// The session could not be loaded or opened for it.
@@ -439,7 +448,7 @@ pub enum Caller {
 impl Caller {
     /// Returns the agent in whose log the caller's deeds are written. The user speaks
     /// through the root.
-    pub fn log(self) -> AgentId {
+    pub fn log_owner(self) -> AgentId {
         match self {
             Self::User => AgentId::ROOT,
             Self::Agent(agent) => agent,
@@ -477,7 +486,7 @@ impl MailKind {
     }
 }
 
-impl End {
+impl TaskEnding {
     /// Tells whether the agent's caller hears of this end by a callback. It does not when
     /// the task goes on in another form, nor when the caller, or a stop that reached the
     /// caller too, ended it.

@@ -15,21 +15,19 @@
 //! Deliberately absent: decisions. What a request means is decided by the session, the tree or
 //! the store; here it is only said in other words.
 
-mod absent;
 mod account;
-mod belongings;
+mod broadcast;
 mod call;
 mod catalogue;
+mod client_resources;
 mod commands;
 mod connection;
 mod files;
 mod git;
 mod history;
-mod lanes;
+mod host_services;
 mod listening;
 mod methods;
-mod news;
-mod office;
 mod questions;
 mod reviews;
 pub mod schema;
@@ -38,10 +36,12 @@ mod servers;
 mod settings;
 mod socket;
 mod subscription;
+mod thread_queues;
 mod threads;
 mod translate;
 mod trees;
 mod turns;
+mod unsupported_methods;
 mod usage;
 mod wire;
 
@@ -52,46 +52,46 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio_util::sync::CancellationToken;
-use troupe_transport::{Line, LineReader};
+use troupe_transport::{LineReader, ReceivedLine};
 
-use crate::house::House;
 use crate::limits::MESSAGE_BYTES_MAX;
 use crate::rpc::write_lines;
-use connection::Connection;
-pub use listening::AppListener;
-use news::News;
-pub use office::{
-    KeyStatus, Office, Overridden, Setting, SettingEdit, SettingMerge, SettingSource,
-    SettingsChange, SettingsWritten, TakenOver, Workplace, WriteRefusal,
+use crate::session_pool::SessionPool;
+use broadcast::ClientBroadcast;
+use connection::AppConnection;
+pub use host_services::{
+    CommandWorkplace, EffectiveSetting, HostServices, KeyStatus, OverriddenSetting, SettingEdit,
+    SettingMerge, SettingSource, SettingsChange, SettingsWriteResult, TakeoverResult, WriteRefusal,
 };
+pub use listening::AppListener;
 use wire::account::RateLimits;
 use wire::notification::ServerNotification;
 
 /// What all connections share. Cheap to clone.
 #[derive(Debug, Clone)]
-pub struct App(Arc<Shared>);
+pub struct AppServer(Arc<AppServerState>);
 
 #[derive(Debug)]
-struct Shared {
-    house: House,
-    office: Arc<dyn Office>,
+struct AppServerState {
+    house: SessionPool,
+    office: Arc<dyn HostServices>,
     home: PathBuf,
     numbers: AtomicU64,
     /// What the provider last said of its limits to a thread that somebody follows.
     rate_limits: Mutex<RateLimits>,
-    news: News,
+    news: ClientBroadcast,
 }
 
-impl App {
+impl AppServer {
     /// `home` is what clients are told that everything is kept in.
-    pub fn new(house: House, office: Arc<dyn Office>, home: PathBuf) -> Self {
-        Self(Arc::new(Shared {
+    pub fn new(house: SessionPool, office: Arc<dyn HostServices>, home: PathBuf) -> Self {
+        Self(Arc::new(AppServerState {
             house: house.for_tool_clients(),
             office,
             home,
             numbers: AtomicU64::new(1),
             rate_limits: Mutex::default(),
-            news: News::new(),
+            news: ClientBroadcast::new(),
         }))
     }
 
@@ -103,7 +103,7 @@ impl App {
         output: impl AsyncWrite + Unpin,
         ending: CancellationToken,
     ) -> io::Result<()> {
-        let (connection, presence, messages) = Connection::open(self);
+        let (connection, presence, messages) = AppConnection::open(self);
         let written = write_lines(messages, output);
         let read = async move {
             let mut lines = LineReader::new(input, MESSAGE_BYTES_MAX);
@@ -113,8 +113,10 @@ impl App {
                     () = ending.cancelled() => break,
                 };
                 match line {
-                    Some(Line::Whole(text)) => connection.receive(text).await,
-                    Some(Line::TooLong { .. }) => connection.too_long(MESSAGE_BYTES_MAX).await,
+                    Some(ReceivedLine::Whole(text)) => connection.receive(text).await,
+                    Some(ReceivedLine::TooLong { .. }) => {
+                        connection.too_long(MESSAGE_BYTES_MAX).await
+                    }
                     None => {
                         // What was asked is still done.
                         connection.finish().await;
@@ -140,11 +142,11 @@ impl App {
         self.0.house.end().await;
     }
 
-    fn house(&self) -> &House {
+    fn session_pool(&self) -> &SessionPool {
         &self.0.house
     }
 
-    fn office(&self) -> &dyn Office {
+    fn host_services(&self) -> &dyn HostServices {
         &*self.0.office
     }
 
@@ -156,13 +158,13 @@ impl App {
         self.0.numbers.fetch_add(1, Ordering::Relaxed)
     }
 
-    fn news(&self) -> &News {
+    fn news(&self) -> &ClientBroadcast {
         &self.0.news
     }
 
     /// Tells all clients something that concerns none in particular.
     fn announce(&self, notification: ServerNotification) {
-        self.0.news.say(notification, None);
+        self.0.news.publish(notification, None);
     }
 
     fn note_rate_limits(&self, limits: &RateLimits) {

@@ -16,14 +16,14 @@ use tracing::Instrument as _;
 use crate::limits::{
     ACCEPT_PAUSE_MS, HELLO_MS_MAX, LINGER_MS_MAX, SIGNS_MISSED_MAX, USER_SILENT_MS_MAX,
 };
-use crate::lobby::{Entry, Peer, Places};
+use crate::lobby::{ConnectionEntry, ConnectionPeer, ConnectionPlaces};
 use crate::unix_socket::{UnixSocket, speaks_for_user};
 
 /// A network connection, without TLS or with it.
 pub(crate) type NetStream = Either<TcpStream, Box<TlsStream<TcpStream>>>;
 
 /// A place where connections arrive.
-trait Entrance: Send + Sync {
+trait ConnectionSource: Send + Sync {
     type Stream: Send;
 
     /// How long one who comes here may take to show who it is, and to hear that it did not.
@@ -32,7 +32,7 @@ trait Entrance: Send + Sync {
     /// What the diagnostic log calls it.
     const NAME: &'static str;
 
-    fn accept(&self) -> impl Future<Output = io::Result<(Self::Stream, Peer)>> + Send;
+    fn accept(&self) -> impl Future<Output = io::Result<(Self::Stream, ConnectionPeer)>> + Send;
 }
 
 /// A listener on the network, and how often its quiet clients are asked for a sign of life.
@@ -41,13 +41,13 @@ struct NetEntrance {
     keepalive: Duration,
 }
 
-impl Entrance for NetEntrance {
+impl ConnectionSource for NetEntrance {
     type Stream = TcpStream;
 
     const LOBBY_MS_MAX: u64 = HELLO_MS_MAX + LINGER_MS_MAX;
     const NAME: &'static str = "network";
 
-    async fn accept(&self) -> io::Result<(TcpStream, Peer)> {
+    async fn accept(&self) -> io::Result<(TcpStream, ConnectionPeer)> {
         let (stream, address) = self.listener.accept().await?;
         // Events are small and each matters now; the writer already gathers them.
         stream.set_nodelay(true)?;
@@ -58,19 +58,19 @@ impl Entrance for NetEntrance {
             .with_interval(pause)
             .with_retries(SIGNS_MISSED_MAX);
         SockRef::from(&stream).set_tcp_keepalive(&probes)?;
-        Ok((stream, Peer::at(address.ip())))
+        Ok((stream, ConnectionPeer::at(address.ip())))
     }
 }
 
-impl Entrance for UnixSocket {
+impl ConnectionSource for UnixSocket {
     type Stream = UnixStream;
 
     const LOBBY_MS_MAX: u64 = USER_SILENT_MS_MAX;
     const NAME: &'static str = "unix";
 
-    async fn accept(&self) -> io::Result<(UnixStream, Peer)> {
+    async fn accept(&self) -> io::Result<(UnixStream, ConnectionPeer)> {
         let (stream, _) = self.listener.accept().await?;
-        Ok((stream, Peer::User))
+        Ok((stream, ConnectionPeer::User))
     }
 }
 
@@ -81,9 +81,9 @@ pub(crate) async fn accept_net<F>(
     listener: TcpListener,
     keepalive: Duration,
     tls: Option<TlsAcceptor>,
-    places: Places,
+    places: ConnectionPlaces,
     ending: CancellationToken,
-    serve: impl Fn(NetStream, Entry) -> F + Clone + Send + 'static,
+    serve: impl Fn(NetStream, ConnectionEntry) -> F + Clone + Send + 'static,
 ) where
     F: Future<Output = ()> + Send + 'static,
 {
@@ -118,9 +118,9 @@ async fn secure(stream: TcpStream, tls: Option<TlsAcceptor>) -> Option<NetStream
 /// As [`accept_net`], for processes of the same user that no sandbox holds.
 pub(crate) async fn accept_unix<F>(
     socket: UnixSocket,
-    places: Places,
+    places: ConnectionPlaces,
     ending: CancellationToken,
-    serve: impl Fn(UnixStream, Entry) -> F + Send,
+    serve: impl Fn(UnixStream, ConnectionEntry) -> F + Send,
 ) where
     F: Future<Output = ()> + Send + 'static,
 {
@@ -136,11 +136,11 @@ pub(crate) async fn accept_unix<F>(
     .await;
 }
 
-async fn accept_all<E: Entrance, F>(
+async fn accept_all<E: ConnectionSource, F>(
     entrance: E,
-    places: Places,
+    places: ConnectionPlaces,
     ending: CancellationToken,
-    serve: impl Fn(E::Stream, Entry) -> F + Send,
+    serve: impl Fn(E::Stream, ConnectionEntry) -> F + Send,
 ) where
     F: Future<Output = ()> + Send + 'static,
 {

@@ -12,7 +12,7 @@ use troupe_transport::HostPort;
 const LOCAL_NAMES: [&str; 3] = ["localhost", "127.0.0.1", "::1"];
 
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Guard {
+pub(crate) struct OriginGuard {
     /// Hosts, without ports, that a request may be addressed to.
     pub hosts: Vec<String>,
     /// Origins, such as `https://example.org`, whose pages may come.
@@ -20,7 +20,7 @@ pub(crate) struct Guard {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub(crate) enum Foreign {
+pub(crate) enum ForeignRequest {
     #[error("the request is addressed to no host; send a Host header")]
     NoHost,
     #[error("host {0:?} is not a name of this server; allow it with --allow-host")]
@@ -29,25 +29,25 @@ pub(crate) enum Foreign {
     Origin(String),
 }
 
-impl Guard {
+impl OriginGuard {
     /// Looks at who a request is addressed to, and where it comes from.
-    pub(crate) fn check(&self, uri: &Uri, headers: &HeaderMap) -> Result<(), Foreign> {
+    pub(crate) fn check(&self, uri: &Uri, headers: &HeaderMap) -> Result<(), ForeignRequest> {
         let header = |name| headers.get(name).map(|value| value.to_str());
         let authority = match (uri.authority(), header(HOST)) {
             (Some(authority), _) => authority.as_str(),
             (None, Some(Ok(host))) => host,
-            (None, Some(Err(_)) | None) => return Err(Foreign::NoHost),
+            (None, Some(Err(_)) | None) => return Err(ForeignRequest::NoHost),
         };
         let host = host_of(authority);
         let known = LOCAL_NAMES.contains(&host.as_str()) || self.hosts.contains(&host);
         if !known {
-            return Err(Foreign::Host(host));
+            return Err(ForeignRequest::Host(host));
         }
         match header(ORIGIN) {
             None => Ok(()),
             Some(Ok(origin)) if self.is_ours(origin, authority) => Ok(()),
-            Some(Ok(origin)) => Err(Foreign::Origin(origin.to_owned())),
-            Some(Err(_)) => Err(Foreign::Origin("(not readable)".to_owned())),
+            Some(Ok(origin)) => Err(ForeignRequest::Origin(origin.to_owned())),
+            Some(Err(_)) => Err(ForeignRequest::Origin("(not readable)".to_owned())),
         }
     }
 

@@ -9,7 +9,7 @@ use troupe_protocol::{CallId, EventMsg, Op, PendingQuestion};
 
 /// What the user has decided about requests for approval that nobody can be shown.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum Headless {
+pub enum HeadlessPolicy {
     #[default]
     Refuse,
     Approve,
@@ -21,14 +21,14 @@ pub enum Headless {
 
 /// Whoever answers in the place of people: one for each root that is followed.
 #[derive(Debug)]
-pub struct Standin {
-    policy: Headless,
+pub struct HeadlessApprover {
+    policy: HeadlessPolicy,
     /// What is refused when its time is up. All wait equally long, so the next is the first.
-    open: VecDeque<Open>,
+    open: VecDeque<OpenRequest>,
 }
 
 #[derive(Debug)]
-struct Open {
+struct OpenRequest {
     call_id: CallId,
     due: Instant,
     refusal: Op,
@@ -36,7 +36,7 @@ struct Open {
 
 /// What an event means to the stand-in.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Heard {
+pub enum HeadlessReaction {
     /// It asks nothing.
     Nothing,
     /// It is to be answered at once.
@@ -47,8 +47,8 @@ pub enum Heard {
     Escalate(Box<Op>),
 }
 
-impl Standin {
-    pub fn new(policy: Headless) -> Self {
+impl HeadlessApprover {
+    pub fn new(policy: HeadlessPolicy) -> Self {
         Self {
             policy,
             open: VecDeque::new(),
@@ -56,30 +56,33 @@ impl Standin {
     }
 
     /// Takes in an event. An answer that somebody else gave ends the wait.
-    pub fn hear(&mut self, msg: &EventMsg) -> Heard {
+    pub fn observe(&mut self, msg: &EventMsg) -> HeadlessReaction {
         if let Some(settled) = PendingQuestion::settled_by(msg) {
             self.open.retain(|open| open.call_id != *settled);
         }
         let Some(question) = PendingQuestion::of(msg) else {
-            return Heard::Nothing;
+            return HeadlessReaction::Nothing;
         };
         let op = question.decide(self.policy.decision());
         // Only approvals can wait or be passed on: nobody but a client of the session answers
         // anything else.
         match self.policy {
-            Headless::Wait(time) if question.is_approval() => {
+            HeadlessPolicy::Wait(time) if question.is_approval() => {
                 let call_id = question.id().clone();
-                self.open.push_back(Open {
+                self.open.push_back(OpenRequest {
                     call_id: call_id.clone(),
                     due: Instant::now() + time,
                     refusal: op,
                 });
-                Heard::Open { call_id, time }
+                HeadlessReaction::Open { call_id, time }
             }
-            Headless::Escalate if question.is_approval() => Heard::Escalate(Box::new(op)),
-            Headless::Refuse | Headless::Approve | Headless::Wait(_) | Headless::Escalate => {
-                Heard::Answer(Box::new(op))
+            HeadlessPolicy::Escalate if question.is_approval() => {
+                HeadlessReaction::Escalate(Box::new(op))
             }
+            HeadlessPolicy::Refuse
+            | HeadlessPolicy::Approve
+            | HeadlessPolicy::Wait(_)
+            | HeadlessPolicy::Escalate => HeadlessReaction::Answer(Box::new(op)),
         }
     }
 
@@ -97,7 +100,7 @@ impl Standin {
     }
 }
 
-impl Headless {
+impl HeadlessPolicy {
     /// Returns what is decided about an approval once its time has come. Questions of the model
     /// and of servers are never answered in a person's name.
     fn decision(self) -> ReviewDecision {
@@ -133,16 +136,19 @@ mod tests {
     #[tokio::test]
     async fn what_nobody_answers_is_refused_when_its_time_is_up() {
         let time = Duration::ZERO;
-        let mut standin = Standin::new(Headless::Wait(time));
+        let mut standin = HeadlessApprover::new(HeadlessPolicy::Wait(time));
         for id in ["1", "2"] {
             let call_id = CallId(id.to_owned());
-            assert_eq!(standin.hear(&asked(id)), Heard::Open { call_id, time });
+            assert_eq!(
+                standin.observe(&asked(id)),
+                HeadlessReaction::Open { call_id, time }
+            );
         }
         let resolved = EventMsg::ApprovalResolved {
             call_id: CallId("1".to_owned()),
             decision: ReviewDecision::Approved,
         };
-        assert_eq!(standin.hear(&resolved), Heard::Nothing);
+        assert_eq!(standin.observe(&resolved), HeadlessReaction::Nothing);
         assert_eq!(standin.due().await, refused("2"));
         let more = tokio::time::timeout(Duration::ZERO, standin.due()).await;
         assert!(more.is_err(), "nothing is refused that has its answer");
@@ -150,20 +156,23 @@ mod tests {
 
     #[test]
     fn what_only_a_person_may_decide_ends_the_task_that_asked() {
-        let mut standin = Standin::new(Headless::Escalate);
+        let mut standin = HeadlessApprover::new(HeadlessPolicy::Escalate);
         let abort = Op::ExecApproval {
             id: "1".to_owned(),
             decision: ReviewDecision::Abort,
         };
-        assert_eq!(standin.hear(&asked("1")), Heard::Escalate(Box::new(abort)));
+        assert_eq!(
+            standin.observe(&asked("1")),
+            HeadlessReaction::Escalate(Box::new(abort))
+        );
     }
 
     #[test]
     fn without_a_time_the_answer_is_given_at_once() {
-        let mut standin = Standin::new(Headless::Refuse);
+        let mut standin = HeadlessApprover::new(HeadlessPolicy::Refuse);
         assert_eq!(
-            standin.hear(&asked("1")),
-            Heard::Answer(Box::new(refused("1")))
+            standin.observe(&asked("1")),
+            HeadlessReaction::Answer(Box::new(refused("1")))
         );
     }
 }

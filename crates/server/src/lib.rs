@@ -14,12 +14,12 @@
 
 pub mod app;
 pub mod headless;
-pub mod house;
 pub mod limits;
 pub mod mcp;
 pub mod pipe;
 pub mod proto;
 pub mod rpc;
+pub mod session_pool;
 pub mod tls;
 pub mod token;
 
@@ -30,6 +30,6 @@ mod lobby;
 mod unix_socket;
 mod web;
 
-pub use house::{Ground, House, OpenError, Refused, Thread};
-pub use listen::{Error, Options, Reach, Stop};
-pub use proto::{End, Server};
+pub use listen::{ListenError, ListenOptions, ListenReach, StopSignal};
+pub use proto::{ProtoServer, ServerEnd};
+pub use session_pool::{OpenError, RootSession, SessionFactory, SessionPool, SessionRefusal};

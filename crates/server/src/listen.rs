@@ -6,94 +6,97 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use tokio::net::TcpListener;
-use troupe_transport::{Address, HostPort, Protocol};
+use troupe_transport::{HostPort, NetProtocol, SessionAddress};
 
-use crate::guard::Guard;
-use crate::tls::Tls;
-use crate::token::Token;
+use crate::guard::OriginGuard;
+use crate::tls::TlsIdentity;
+use crate::token::AccessToken;
 use crate::unix_socket::{SocketError, UnixSocket};
 
 /// Where to listen, and who may come in.
 #[derive(Debug, Clone)]
-pub struct Options {
-    pub listen: Vec<Address>,
+pub struct ListenOptions {
+    pub listen: Vec<SessionAddress>,
     /// Required of all who come over the network.
-    pub token: Option<Token>,
-    pub reach: Reach,
+    pub token: Option<AccessToken>,
+    pub reach: ListenReach,
     /// Names beside the usual ones that this machine goes by.
     pub hosts: Vec<String>,
     /// Origins whose pages may come.
     pub origins: Vec<String>,
-    pub tls: Option<Tls>,
+    pub tls: Option<TlsIdentity>,
     /// How often network clients are asked for a sign of life.
     pub keepalive: Duration,
 }
 
 /// How far away clients may be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Reach {
+pub enum ListenReach {
     ThisMachine,
     Network,
 }
 
 #[derive(Debug, thiserror::Error)]
-pub enum Error {
+pub enum ListenError {
     #[error("cannot listen on {address}")]
-    Bind { address: Address, source: io::Error },
+    Bind {
+        address: SessionAddress,
+        source: io::Error,
+    },
     #[error("cannot listen on unix:{path}")]
     Socket { path: String, source: SocketError },
     #[error(
         "{address} can be reached from other machines; add --allow-remote if that is what you want"
     )]
-    Remote { address: Address },
+    Remote { address: SessionAddress },
     #[error(
         "{address} can be reached from other machines, and without TLS they could read the token \
          and everything else on the way; add --tls-cert and --tls-key, or listen on 127.0.0.1 \
          and come through a tunnel (ssh -L)"
     )]
-    Unencrypted { address: Address },
+    Unencrypted { address: SessionAddress },
     #[error("{address} asks for a token, and there is none")]
-    NoToken { address: Address },
+    NoToken { address: SessionAddress },
     #[error("{address} cannot be served here; use {instead}")]
     NotServed {
-        address: Address,
+        address: SessionAddress,
         instead: &'static str,
     },
 }
 
 /// Whoever may want a server to stop.
-pub trait Stop: Send {
+pub trait StopSignal: Send {
     /// Returns when they do. Safe to cancel.
     fn wanted(&mut self) -> impl Future<Output = ()> + Send;
 }
 
 /// Addresses that are bound, and what is asked of those who come.
 #[derive(Debug)]
-pub(crate) struct Bound {
-    pub listeners: Vec<Listener>,
-    pub guard: Guard,
+pub(crate) struct BoundListeners {
+    pub listeners: Vec<BoundListener>,
+    pub guard: OriginGuard,
     /// There is one if anything listens on the network.
-    pub token: Option<Token>,
-    pub tls: Option<Tls>,
+    pub token: Option<AccessToken>,
+    pub tls: Option<TlsIdentity>,
     pub keepalive: Duration,
 }
 
 #[derive(Debug)]
-pub(crate) enum Listener {
+pub(crate) enum BoundListener {
     Stdio,
-    Unix(Address, UnixSocket),
-    Net(Address, Protocol, TcpListener),
+    Unix(SessionAddress, UnixSocket),
+    Net(SessionAddress, NetProtocol, TcpListener),
 }
 
-impl Options {
+impl ListenOptions {
     /// Refuses addresses that cannot be served. `instead` is how the others are written.
     pub(crate) fn only(
         self,
-        is_served: impl Fn(&Address) -> bool,
+        is_served: impl Fn(&SessionAddress) -> bool,
         instead: &'static str,
-    ) -> Result<Self, Error> {
+    ) -> Result<Self, ListenError> {
         match self.listen.iter().find(|address| !is_served(address)) {
-            Some(address) => Err(Error::NotServed {
+            Some(address) => Err(ListenError::NotServed {
                 address: address.clone(),
                 instead,
             }),
@@ -102,10 +105,10 @@ impl Options {
     }
 }
 
-impl Bound {
-    pub(crate) async fn bind(options: Options) -> Result<Self, Error> {
+impl BoundListeners {
+    pub(crate) async fn bind(options: ListenOptions) -> Result<Self, ListenError> {
         let mut listeners = Vec::new();
-        let mut guard = Guard {
+        let mut guard = OriginGuard {
             hosts: options
                 .hosts
                 .iter()
@@ -115,18 +118,18 @@ impl Bound {
         };
         for address in options.listen {
             listeners.push(match address {
-                Address::Stdio => Listener::Stdio,
-                Address::Unix(path) => {
-                    let socket = UnixSocket::bind(&path).map_err(|source| Error::Socket {
+                SessionAddress::Stdio => BoundListener::Stdio,
+                SessionAddress::Unix(path) => {
+                    let socket = UnixSocket::bind(&path).map_err(|source| ListenError::Socket {
                         path: path.display().to_string(),
                         source,
                     })?;
-                    Listener::Unix(Address::Unix(path), socket)
+                    BoundListener::Unix(SessionAddress::Unix(path), socket)
                 }
-                Address::Net(protocol, place) => {
-                    let address = Address::Net(protocol, place.clone());
+                SessionAddress::Net(protocol, place) => {
+                    let address = SessionAddress::Net(protocol, place.clone());
                     if options.token.is_none() {
-                        return Err(Error::NoToken { address });
+                        return Err(ListenError::NoToken { address });
                     }
                     let secured = options.tls.is_some();
                     let (listener, local) =
@@ -136,7 +139,7 @@ impl Bound {
                         port: local.port(),
                         ..place
                     };
-                    Listener::Net(Address::Net(protocol, place), protocol, listener)
+                    BoundListener::Net(SessionAddress::Net(protocol, place), protocol, listener)
                 }
             });
         }
@@ -150,31 +153,31 @@ impl Bound {
     }
 
     /// Returns where clients find the listeners, ports that the system chose included.
-    pub(crate) fn addresses(&self) -> impl Iterator<Item = Address> {
+    pub(crate) fn addresses(&self) -> impl Iterator<Item = SessionAddress> {
         self.listeners.iter().map(|listener| match listener {
-            Listener::Stdio => Address::Stdio,
-            Listener::Unix(address, _) | Listener::Net(address, ..) => address.clone(),
+            BoundListener::Stdio => SessionAddress::Stdio,
+            BoundListener::Unix(address, _) | BoundListener::Net(address, ..) => address.clone(),
         })
     }
 }
 
 /// What a client can choose when it sets TLS up.
-pub(crate) fn offers(protocol: Protocol) -> &'static [&'static [u8]] {
+pub(crate) fn offers(protocol: NetProtocol) -> &'static [&'static [u8]] {
     match protocol {
-        Protocol::Tcp => &[],
-        Protocol::WebSocket => &[b"http/1.1"],
-        Protocol::Http => &[b"h2", b"http/1.1"],
-        Protocol::Grpc => &[b"h2"],
+        NetProtocol::Tcp => &[],
+        NetProtocol::WebSocket => &[b"http/1.1"],
+        NetProtocol::Http => &[b"h2", b"http/1.1"],
+        NetProtocol::Grpc => &[b"h2"],
     }
 }
 
 async fn bind_net(
     place: &HostPort,
-    reach: Reach,
+    reach: ListenReach,
     secured: bool,
-    address: &Address,
-) -> Result<(TcpListener, SocketAddr), Error> {
-    let failed = |source| Error::Bind {
+    address: &SessionAddress,
+) -> Result<(TcpListener, SocketAddr), ListenError> {
+    let failed = |source| ListenError::Bind {
         address: address.clone(),
         source,
     };
@@ -185,9 +188,9 @@ async fn bind_net(
     if !local.ip().is_loopback() {
         let address = address.clone();
         match reach {
-            Reach::ThisMachine => return Err(Error::Remote { address }),
-            Reach::Network if !secured => return Err(Error::Unencrypted { address }),
-            Reach::Network => {}
+            ListenReach::ThisMachine => return Err(ListenError::Remote { address }),
+            ListenReach::Network if !secured => return Err(ListenError::Unencrypted { address }),
+            ListenReach::Network => {}
         }
     }
     Ok((listener, local))

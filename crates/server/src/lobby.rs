@@ -22,14 +22,14 @@ use crate::limits::{STRANGERS_MAX, STRANGERS_PER_PEER_MAX};
 
 /// Who is at the other end, as far as the kernel knows it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(crate) enum Peer {
+pub(crate) enum ConnectionPeer {
     /// A process of this machine's user, at a Unix socket.
     User,
     /// A machine, or a network of IPv6, in which every machine has many addresses.
     Net(IpAddr),
 }
 
-impl Peer {
+impl ConnectionPeer {
     pub(crate) fn at(address: IpAddr) -> Self {
         Self::Net(match address.to_canonical() {
             IpAddr::V6(address) => {
@@ -43,7 +43,7 @@ impl Peer {
 
 /// The lobby and the places of one server.
 #[derive(Debug, Clone)]
-pub(crate) struct Places {
+pub(crate) struct ConnectionPlaces {
     lobby: Arc<Mutex<Lobby>>,
     places: Arc<Semaphore>,
 }
@@ -51,25 +51,25 @@ pub(crate) struct Places {
 #[derive(Debug, Default)]
 struct Lobby {
     /// The one who is there for longest is first.
-    strangers: VecDeque<Stranger>,
+    strangers: VecDeque<UnprovenConnection>,
     next: u64,
 }
 
 #[derive(Debug)]
-struct Stranger {
+struct UnprovenConnection {
     number: u64,
-    peer: Peer,
+    peer: ConnectionPeer,
     sent_away: CancellationToken,
 }
 
 /// How one connection stands; a clone is the same connection. The last one to be dropped gives
 /// its place up.
 #[derive(Debug, Clone)]
-pub(crate) struct Entry(Arc<EntryState>);
+pub(crate) struct ConnectionEntry(Arc<ConnectionEntryState>);
 
 #[derive(Debug)]
-struct EntryState {
-    places: Places,
+struct ConnectionEntryState {
+    places: ConnectionPlaces,
     number: u64,
     deadline: Instant,
     sent_away: CancellationToken,
@@ -80,9 +80,9 @@ struct EntryState {
 /// Everybody who is in has shown the token, and there is no place left.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("all places are taken; there may be one later")]
-pub(crate) struct Full;
+pub(crate) struct PlacesTaken;
 
-impl Places {
+impl ConnectionPlaces {
     pub(crate) fn new(count: usize) -> Self {
         Self {
             lobby: Arc::default(),
@@ -91,10 +91,10 @@ impl Places {
     }
 
     /// Lets a connection into the lobby, and sends somebody away if that is too many.
-    pub(crate) fn enter(&self, peer: Peer, time: Duration) -> Entry {
+    pub(crate) fn enter(&self, peer: ConnectionPeer, time: Duration) -> ConnectionEntry {
         let sent_away = CancellationToken::new();
         let number = lock(&self.lobby).enter(peer, sent_away.clone());
-        Entry(Arc::new(EntryState {
+        ConnectionEntry(Arc::new(ConnectionEntryState {
             places: self.clone(),
             number,
             deadline: Instant::now() + time,
@@ -106,9 +106,9 @@ impl Places {
 }
 
 impl Lobby {
-    fn enter(&mut self, peer: Peer, sent_away: CancellationToken) -> u64 {
+    fn enter(&mut self, peer: ConnectionPeer, sent_away: CancellationToken) -> u64 {
         self.next += 1;
-        self.strangers.push_back(Stranger {
+        self.strangers.push_back(UnprovenConnection {
             number: self.next,
             peer,
             sent_away,
@@ -123,13 +123,13 @@ impl Lobby {
         self.next
     }
 
-    fn count(&self, peer: Peer) -> usize {
+    fn count(&self, peer: ConnectionPeer) -> usize {
         let same = self.strangers.iter().filter(|other| other.peer == peer);
         same.count()
     }
 
-    fn most_frequent(&self) -> Option<Peer> {
-        let mut counts: HashMap<Peer, usize> = HashMap::new();
+    fn most_frequent(&self) -> Option<ConnectionPeer> {
+        let mut counts: HashMap<ConnectionPeer, usize> = HashMap::new();
         for stranger in &self.strangers {
             *counts.entry(stranger.peer).or_default() += 1;
         }
@@ -137,7 +137,7 @@ impl Lobby {
         most.map(|(peer, _)| peer)
     }
 
-    fn send_away_oldest(&mut self, peer: Peer) {
+    fn send_away_oldest(&mut self, peer: ConnectionPeer) {
         let oldest = self.strangers.iter().position(|other| other.peer == peer);
         if let Some(stranger) = oldest.and_then(|index| self.strangers.remove(index)) {
             stranger.sent_away.cancel();
@@ -149,13 +149,13 @@ impl Lobby {
     }
 }
 
-impl Entry {
+impl ConnectionEntry {
     /// Gives a connection its place, once it has shown who it is. It keeps the place.
-    pub(crate) fn admit(&self) -> Result<(), Full> {
+    pub(crate) fn admit(&self) -> Result<(), PlacesTaken> {
         let mut place = lock(&self.0.place);
         if place.is_none() {
             let free = Arc::clone(&self.0.places.places).try_acquire_owned();
-            *place = Some(free.map_err(|_| Full)?);
+            *place = Some(free.map_err(|_| PlacesTaken)?);
             lock(&self.0.places.lobby).leave(self.0.number);
             self.0.admitted.cancel();
         }
@@ -175,7 +175,7 @@ impl Entry {
     }
 }
 
-impl Drop for EntryState {
+impl Drop for ConnectionEntryState {
     fn drop(&mut self) {
         lock(&self.places.lobby).leave(self.number);
     }

@@ -19,19 +19,19 @@
 
 mod answers;
 mod arguments;
-mod asks;
-mod attend;
 mod directory;
+mod error;
+mod forms;
+mod headless_approvals;
 mod listening;
-mod orchestra;
+mod session_tools;
 mod sessions;
 mod spawning;
 mod tasks;
 mod tools;
 mod transcript;
-mod trouble;
 mod waiting;
 mod watch;
 
 pub use listening::McpListener;
-pub use orchestra::Orchestra;
+pub use session_tools::SessionTools;

@@ -8,11 +8,11 @@ use futures_util::stream;
 use tokio::io::{AsyncRead, AsyncWrite};
 use troupe_engine::{EventStream, SessionHandle};
 use troupe_protocol::discard;
-use troupe_transport::{EventWriter, Frame, SubmissionReader, WriteError};
+use troupe_transport::{EventWriter, SubmissionFrame, SubmissionReader, WriteError};
 
 /// Why a client cannot be served any more.
 #[derive(Debug, thiserror::Error)]
-pub enum Error {
+pub enum PipeError {
     #[error("submissions cannot be read: {0}")]
     Read(#[from] io::Error),
     #[error(transparent)]
@@ -26,7 +26,7 @@ pub async fn serve(
     events: EventStream,
     input: impl AsyncRead + Unpin,
     output: impl AsyncWrite + Unpin,
-) -> Result<(), Error> {
+) -> Result<(), PipeError> {
     let mut writer = EventWriter::new(output);
     let written = writer.forward(stream::unfold(events, async |mut events| {
         Some((events.next().await?, events))
@@ -53,8 +53,8 @@ async fn read(
 ) -> io::Result<()> {
     while let Some(frame) = reader.next().await? {
         let taken = match frame {
-            Frame::Submission(submission) => handle.submit(*submission).await,
-            Frame::Refused(refusal) => {
+            SubmissionFrame::Submission(submission) => handle.submit(*submission).await,
+            SubmissionFrame::Refused(refusal) => {
                 let id = refusal.id.clone().unwrap_or_default();
                 handle.refuse(id, refusal.into()).await
             }

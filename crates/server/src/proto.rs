@@ -10,7 +10,7 @@
 //! Every transport carries the same messages ([`troupe_protocol::link`]); its file turns its
 //! frames into them and back. The rest is the same for all and lies in `converse`.
 
-mod converse;
+mod client;
 mod grpc;
 mod http;
 mod hub;
@@ -31,43 +31,50 @@ use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 use troupe_engine::{EventStream, SessionHandle};
 use troupe_protocol::discard;
-use troupe_transport::Address;
+use troupe_transport::SessionAddress;
 
 use crate::connection::{accept_net, accept_unix};
 use crate::limits::{CONNECTIONS_MAX, ENDING_MS_MAX};
-use crate::listen::{Bound, Error, Listener, Options, Stop, offers};
-use crate::lobby::Places;
-use converse::Door;
-use hub::Hub;
+use crate::listen::{
+    BoundListener, BoundListeners, ListenError, ListenOptions, StopSignal, offers,
+};
+use crate::lobby::ConnectionPlaces;
+use client::EntryRequirement;
+use hub::ClientHub;
 
 /// A server that has its addresses and waits for its session.
 #[derive(Debug)]
-pub struct Server(Bound);
+pub struct ProtoServer(BoundListeners);
 
 /// How a server ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum End {
+pub enum ServerEnd {
     /// The session ended, and everybody heard it.
     Orderly,
     /// Somebody did not want to wait.
     Hurried,
 }
 
-impl Server {
-    pub async fn bind(options: Options) -> Result<Self, Error> {
-        Bound::bind(options).await.map(Self)
+impl ProtoServer {
+    pub async fn bind(options: ListenOptions) -> Result<Self, ListenError> {
+        BoundListeners::bind(options).await.map(Self)
     }
 
     /// Returns where clients find the server, ports that the system chose included.
-    pub fn addresses(&self) -> impl Iterator<Item = Address> {
+    pub fn addresses(&self) -> impl Iterator<Item = SessionAddress> {
         self.0.addresses()
     }
 
     /// Serves a session until it has ended. The first time that somebody wants it to stop, the
     /// session is asked to end; the second time nothing is waited for.
-    pub async fn run(self, handle: SessionHandle, events: EventStream, mut stop: impl Stop) -> End {
+    pub async fn run(
+        self,
+        handle: SessionHandle,
+        events: EventStream,
+        mut stop: impl StopSignal,
+    ) -> ServerEnd {
         let source = Arc::new(events.into_source());
-        let (hub, working) = Hub::new(handle, Arc::clone(&source), self.0.keepalive);
+        let (hub, working) = ClientHub::new(handle, Arc::clone(&source), self.0.keepalive);
         let ending = CancellationToken::new();
         let mut tasks = JoinSet::new();
         let hub_task = tasks.spawn(working);
@@ -80,7 +87,7 @@ impl Server {
                 hub.shut_down();
                 tokio::select! {
                     () = &mut ended => (),
-                    () = stop.wanted() => return End::Hurried,
+                    () = stop.wanted() => return ServerEnd::Hurried,
                 }
             }
         }
@@ -92,28 +99,28 @@ impl Server {
             "a client did not read its last messages in time"
         );
         hub_task.abort();
-        End::Orderly
+        ServerEnd::Orderly
     }
 
     /// Starts to listen everywhere. Dropping the set ends all connections.
-    fn accept(self, hub: &Hub, ending: &CancellationToken) -> JoinSet<()> {
+    fn accept(self, hub: &ClientHub, ending: &CancellationToken) -> JoinSet<()> {
         let mut accepting = JoinSet::new();
-        let places = Places::new(CONNECTIONS_MAX);
+        let places = ConnectionPlaces::new(CONNECTIONS_MAX);
         let bound = self.0;
         let guard = Arc::new(bound.guard);
         for listener in bound.listeners {
             let (hub, ending, places) = (hub.clone(), ending.clone(), places.clone());
             match listener {
-                Listener::Stdio => {
+                BoundListener::Stdio => {
                     accepting.spawn(async move {
                         let (read, write) = (tokio::io::stdin(), tokio::io::stdout());
-                        lines::serve(&hub, &Door::default(), read, write).await;
+                        lines::serve(&hub, &EntryRequirement::default(), read, write).await;
                     });
                 }
-                Listener::Unix(_, socket) => {
+                BoundListener::Unix(_, socket) => {
                     accepting.spawn(accept_unix(socket, places, ending, move |stream, entry| {
                         let hub = hub.clone();
-                        let door = Door {
+                        let door = EntryRequirement {
                             token: None,
                             entry: Some(entry),
                         };
@@ -123,11 +130,11 @@ impl Server {
                         }
                     }));
                 }
-                Listener::Net(_, protocol, listener) => {
+                BoundListener::Net(_, protocol, listener) => {
                     let tls = bound.tls.as_ref().map(|tls| tls.acceptor(offers(protocol)));
-                    let host = web::Host {
+                    let host = web::WebHost {
                         hub,
-                        door: Door {
+                        door: EntryRequirement {
                             token: bound.token.clone(),
                             entry: None,
                         },

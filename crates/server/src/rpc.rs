@@ -13,5 +13,5 @@
 mod message;
 mod outbox;
 
-pub use message::{Dialect, Incoming, RequestId, Response, RpcError, codes, decode};
-pub use outbox::{Gone, NeverAsked, Outbox, PeerRequest, write_lines};
+pub use message::{IncomingMessage, RequestId, RpcDialect, RpcError, RpcResponse, codes, decode};
+pub use outbox::{Outbox, PeerGone, PeerRequest, UnknownResponse, write_lines};

@@ -17,11 +17,11 @@ const OTHERS_MODE: u32 = 0o007;
 
 /// A certificate with its key, read and checked.
 #[derive(Clone)]
-pub struct Tls {
+pub struct TlsIdentity {
     config: Arc<ServerConfig>,
 }
 
-impl std::fmt::Debug for Tls {
+impl std::fmt::Debug for TlsIdentity {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str("Tls")
     }
@@ -42,7 +42,7 @@ pub enum TlsError {
     Unusable(#[from] rustls::Error),
 }
 
-impl Tls {
+impl TlsIdentity {
     /// Reads a chain of certificates, the server's first, and the key of the first.
     pub fn read(certificates: &Path, key: &Path) -> Result<Self, TlsError> {
         let unreadable = |problem: String| TlsError::Certificate {

@@ -20,9 +20,9 @@ const DIGEST_BYTES: usize = 16;
 
 /// A token. It is compared, and never shown.
 #[derive(Clone)]
-pub struct Token(String);
+pub struct AccessToken(String);
 
-impl fmt::Debug for Token {
+impl fmt::Debug for AccessToken {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Token")
     }
@@ -40,7 +40,7 @@ pub enum TokenError {
     Io(#[from] io::Error),
 }
 
-impl Token {
+impl AccessToken {
     /// Returns a token that nobody can guess.
     pub fn random() -> Self {
         let half = || Uuid::new_v4().simple();

@@ -16,17 +16,17 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio_util::sync::CancellationToken;
 use troupe_protocol::discard;
 
-use crate::guard::Guard;
+use crate::guard::OriginGuard;
 use crate::limits::SIGNS_MISSED_MAX;
-use crate::lobby::{Entry, Full};
-use crate::token::Token;
+use crate::lobby::{ConnectionEntry, PlacesTaken};
+use crate::token::AccessToken;
 
 /// Serves the requests of one connection, until it is closed, handed over, or told to end. Its
 /// requests have its entry among their extensions.
 pub(crate) async fn serve_http(
     router: Router,
     stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
-    entry: Entry,
+    entry: ConnectionEntry,
     keepalive: Duration,
     ending: &CancellationToken,
 ) {
@@ -51,7 +51,7 @@ pub(crate) async fn serve_http(
 
 /// Refuses requests that a page of somebody else's may have made.
 pub(crate) async fn check(
-    State(guard): State<Arc<Guard>>,
+    State(guard): State<Arc<OriginGuard>>,
     request: Request,
     next: Next,
 ) -> Response {
@@ -63,7 +63,7 @@ pub(crate) async fn check(
 
 /// Gives a connection its place that the kernel knows to be the user's, with its first request.
 pub(crate) async fn admit_user(
-    Extension(entry): Extension<Entry>,
+    Extension(entry): Extension<ConnectionEntry>,
     request: Request,
     next: Next,
 ) -> Response {
@@ -74,14 +74,14 @@ pub(crate) async fn admit_user(
 }
 
 /// Says that there is no place, however right the token is.
-pub(crate) fn no_place(full: Full) -> Response {
+pub(crate) fn no_place(full: PlacesTaken) -> Response {
     (StatusCode::SERVICE_UNAVAILABLE, format!("{full}\n")).into_response()
 }
 
 /// Refuses who does not show the token.
 pub(crate) async fn show_token(
-    State(token): State<Arc<Token>>,
-    Extension(entry): Extension<Entry>,
+    State(token): State<Arc<AccessToken>>,
+    Extension(entry): Extension<ConnectionEntry>,
     request: Request,
     next: Next,
 ) -> Response {

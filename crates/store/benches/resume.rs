@@ -14,11 +14,13 @@ use tempfile::TempDir;
 use tokio::runtime::{Builder, Runtime};
 use troupe_protocol::event::EventMsg;
 use troupe_protocol::policy::{ApprovalPolicy, CollaborationMode, ReasoningSummary, SandboxPolicy};
-use troupe_protocol::rollout::{CarriedState, Compacted, EventRecord, RolloutRecord, SessionMeta};
+use troupe_protocol::rollout::{
+    CarriedState, CompactionRecord, EventRecord, RolloutRecord, SessionMeta,
+};
 use troupe_protocol::session::{SessionSource, TurnContext};
 use troupe_protocol::usage::{TokenUsage, TokenUsageInfo};
 use troupe_protocol::{ResponseItem, SessionId};
-use troupe_store::{EmbeddedStore, Store, UnixMillis};
+use troupe_store::{EmbeddedStore, SessionStore, UnixMillis};
 
 const LOG_BYTES: u64 = 60 * 1024 * 1024;
 const LIVE_TURNS: usize = 50;
@@ -107,7 +109,7 @@ fn turn(number: u64) -> Vec<RolloutRecord> {
 }
 
 fn compacted() -> RolloutRecord {
-    RolloutRecord::Compacted(Box::new(Compacted {
+    RolloutRecord::Compacted(Box::new(CompactionRecord {
         message: "all done so far".to_owned(),
         replacement_history: vec![ResponseItem::user_text("summary ".repeat(2000))],
         carried: CarriedState {

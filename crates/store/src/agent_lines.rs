@@ -5,29 +5,29 @@
 
 use std::io;
 
-use troupe_protocol::Json;
+use troupe_protocol::JsonCodec;
 use troupe_protocol::rollout::SessionMeta;
 use troupe_protocol::tree::AgentLine;
 
-use crate::forwards::Forwards;
+use crate::forwards::ForwardReader;
 use crate::limits::WARNINGS_MAX;
-use crate::line::{Head, Unreadable};
+use crate::line::{LineHead, UnreadableLine};
 use crate::live::{left_out, torn_warning};
-use crate::source::Source;
-use crate::store::{AgentLines, Position};
+use crate::source::ByteSource;
+use crate::store::{AgentLines, LogPosition};
 
 /// The `type` of these lines.
 pub(crate) const KIND: &str = "agent";
 
 #[derive(Debug, Default)]
-pub(crate) struct Found {
-    lines: Vec<(Position, AgentLine)>,
+pub(crate) struct FoundAgentLines {
+    lines: Vec<(LogPosition, AgentLine)>,
     warnings: Vec<String>,
     /// Lines that were left out without a warning of their own.
     more: usize,
 }
 
-impl Found {
+impl FoundAgentLines {
     pub(crate) fn into_lines(self, meta: SessionMeta, archived: bool) -> AgentLines {
         AgentLines {
             meta,
@@ -37,7 +37,7 @@ impl Found {
         }
     }
 
-    fn leave_out(&mut self, number: usize, start: u64, why: &Unreadable) {
+    fn leave_out(&mut self, number: usize, start: u64, why: &UnreadableLine) {
         if self.warnings.len() < WARNINGS_MAX {
             self.warnings.push(left_out(number, start, why));
         } else {
@@ -46,17 +46,17 @@ impl Found {
     }
 }
 
-pub(crate) fn read<S: Source + ?Sized>(source: &S) -> io::Result<Found> {
+pub(crate) fn read<S: ByteSource + ?Sized>(source: &S) -> io::Result<FoundAgentLines> {
     let size = source.bytes()?;
-    let mut forwards = Forwards::up_to(source, Position(0), Position(size));
-    let mut found = Found::default();
+    let mut forwards = ForwardReader::up_to(source, LogPosition(0), LogPosition(size));
+    let mut found = FoundAgentLines::default();
     let mut number = 0;
     while let Some(line) = forwards.next_line()? {
         number += 1;
-        let bytes = line.bytes.ok_or_else(Unreadable::too_long);
+        let bytes = line.bytes.ok_or_else(UnreadableLine::too_long);
         match bytes.and_then(decode) {
             Ok(None) => {}
-            Ok(Some(agent)) => found.lines.push((Position(line.end), agent)),
+            Ok(Some(agent)) => found.lines.push((LogPosition(line.end), agent)),
             Err(why) => found.leave_out(number, line.start, &why),
         }
     }
@@ -74,11 +74,11 @@ pub(crate) fn read<S: Source + ?Sized>(source: &S) -> io::Result<Found> {
 }
 
 /// `None` for a line of another kind. One that does not tell its kind might be ours.
-fn decode(line: &[u8]) -> Result<Option<AgentLine>, Unreadable> {
-    let head = Head::of(line)?;
+fn decode(line: &[u8]) -> Result<Option<AgentLine>, UnreadableLine> {
+    let head = LineHead::of(line)?;
     if head.kind != KIND {
         return Ok(None);
     }
-    let line = AgentLine::from_json(head.payload).map_err(Unreadable::json)?;
+    let line = AgentLine::from_json(head.payload).map_err(UnreadableLine::json)?;
     Ok(Some(line))
 }

@@ -9,10 +9,10 @@ use std::io;
 use memchr::memrchr;
 
 use crate::limits::{CHUNK_BYTES, LINE_BYTES_MAX};
-use crate::source::Source;
+use crate::source::ByteSource;
 
 #[derive(Debug)]
-pub(crate) struct Backwards<'a, S: ?Sized> {
+pub(crate) struct BackwardReader<'a, S: ?Sized> {
     source: &'a S,
     buffer: Vec<u8>,
     /// `buffer[head..tail]` are the bytes of the source that begin at `at`. Everything from
@@ -23,7 +23,7 @@ pub(crate) struct Backwards<'a, S: ?Sized> {
 }
 
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct LineBefore<'b> {
+pub(crate) struct PrecedingLine<'b> {
     pub(crate) start: u64,
     /// After the line feed.
     pub(crate) end: u64,
@@ -31,7 +31,7 @@ pub(crate) struct LineBefore<'b> {
     pub(crate) bytes: Option<&'b [u8]>,
 }
 
-impl<'a, S: Source + ?Sized> Backwards<'a, S> {
+impl<'a, S: ByteSource + ?Sized> BackwardReader<'a, S> {
     /// Begins at `end`, which must be just after a line feed or 0.
     pub(crate) fn new(source: &'a S, end: u64) -> Self {
         Self {
@@ -44,7 +44,7 @@ impl<'a, S: Source + ?Sized> Backwards<'a, S> {
     }
 
     /// Returns the line before the ones returned so far.
-    pub(crate) fn line_before(&mut self) -> io::Result<Option<LineBefore<'_>>> {
+    pub(crate) fn line_before(&mut self) -> io::Result<Option<PrecedingLine<'_>>> {
         let end = self.position();
         if end == 0 {
             return Ok(None);
@@ -71,7 +71,7 @@ impl<'a, S: Source + ?Sized> Backwards<'a, S> {
         // A fill moves what is held, so the line feed is found again from the tail.
         let feed = self.tail - 1;
         self.tail = line_start;
-        Ok(Some(LineBefore {
+        Ok(Some(PrecedingLine {
             start: self.position(),
             end,
             bytes: Some(&self.buffer[line_start..feed]),
@@ -129,11 +129,11 @@ impl<'a, S: Source + ?Sized> Backwards<'a, S> {
         self.head = self.tail - held.len();
     }
 
-    fn skip_long_line(&mut self, end: u64) -> io::Result<LineBefore<'_>> {
+    fn skip_long_line(&mut self, end: u64) -> io::Result<PrecedingLine<'_>> {
         let start = line_start_before(self.source, self.at)?;
         self.buffer = Vec::new();
         self.jump(start);
-        Ok(LineBefore {
+        Ok(PrecedingLine {
             start,
             end,
             bytes: None,
@@ -142,7 +142,7 @@ impl<'a, S: Source + ?Sized> Backwards<'a, S> {
 }
 
 /// Returns the end of the last line feed before `end`, 0 if there is none.
-pub(crate) fn line_start_before<S: Source + ?Sized>(source: &S, end: u64) -> io::Result<u64> {
+pub(crate) fn line_start_before<S: ByteSource + ?Sized>(source: &S, end: u64) -> io::Result<u64> {
     let mut chunk = Vec::new();
     let mut at = end;
     while at > 0 {

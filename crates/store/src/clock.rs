@@ -37,9 +37,9 @@ impl FromStr for UnixMillis {
 }
 
 #[derive(Clone)]
-pub struct Clock(Arc<dyn Fn() -> UnixMillis + Send + Sync>);
+pub struct StoreClock(Arc<dyn Fn() -> UnixMillis + Send + Sync>);
 
-impl Clock {
+impl StoreClock {
     pub fn new(now: impl Fn() -> UnixMillis + Send + Sync + 'static) -> Self {
         Self(Arc::new(now))
     }
@@ -53,13 +53,13 @@ impl Clock {
     }
 }
 
-impl Default for Clock {
+impl Default for StoreClock {
     fn default() -> Self {
         Self::system()
     }
 }
 
-impl fmt::Debug for Clock {
+impl fmt::Debug for StoreClock {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Clock")
     }

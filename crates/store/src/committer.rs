@@ -12,27 +12,27 @@ use std::thread;
 use tokio::sync::{mpsc, oneshot};
 use troupe_protocol::discard;
 
-use crate::error::Error;
+use crate::error::StoreError;
 use crate::limits::{COMMIT_THREADS_MAX, COMMITS_QUEUED_MAX};
-use crate::worker::Worker;
+use crate::worker::WorkerThread;
 
 #[derive(Debug)]
-pub(crate) struct Committer {
-    worker: Worker<Request>,
+pub(crate) struct LogCommitter {
+    worker: WorkerThread<CommitRequest>,
 }
 
 #[derive(Debug)]
-struct Request {
+struct CommitRequest {
     file: Arc<File>,
     /// Directories whose new entries lead to the file.
     directories: Vec<PathBuf>,
     done: oneshot::Sender<io::Result<()>>,
 }
 
-impl Committer {
+impl LogCommitter {
     pub(crate) fn new() -> Self {
         Self {
-            worker: Worker::new("commit"),
+            worker: WorkerThread::new("commit"),
         }
     }
 
@@ -41,9 +41,9 @@ impl Committer {
         &self,
         file: Arc<File>,
         directories: Vec<PathBuf>,
-    ) -> Result<io::Result<()>, Error> {
+    ) -> Result<io::Result<()>, StoreError> {
         let (done, answer) = oneshot::channel();
-        let request = Request {
+        let request = CommitRequest {
             file,
             directories,
             done,
@@ -55,7 +55,7 @@ impl Committer {
     }
 }
 
-fn run(mut requests: mpsc::Receiver<Request>) {
+fn run(mut requests: mpsc::Receiver<CommitRequest>) {
     let mut group = Vec::new();
     while let Some(first) = requests.blocking_recv() {
         group.push(first);
@@ -66,7 +66,7 @@ fn run(mut requests: mpsc::Receiver<Request>) {
     }
 }
 
-fn sync_group(group: &mut Vec<Request>) {
+fn sync_group(group: &mut Vec<CommitRequest>) {
     let directories: BTreeSet<PathBuf> = group
         .iter_mut()
         .flat_map(|request| std::mem::take(&mut request.directories))
@@ -82,10 +82,10 @@ fn sync_group(group: &mut Vec<Request>) {
     let synced = sync_files(&files.values().copied().collect::<Vec<_>>());
     let synced: BTreeMap<RawFd, io::Result<()>> = files.into_keys().zip(synced).collect();
     for request in group.drain(..) {
-        let result = again(&synced[&request.file.as_raw_fd()]);
+        let result = clone_result(&synced[&request.file.as_raw_fd()]);
         // Whoever asked may have been cancelled; the data is on disk all the same.
         discard!(
-            request.done.send(result.and(again(&directories))),
+            request.done.send(result.and(clone_result(&directories))),
             "nobody waits for the answer"
         );
     }
@@ -121,8 +121,8 @@ fn sync_files(files: &[&File]) -> Vec<io::Result<()>> {
     })
 }
 
-/// `io::Error` cannot be cloned.
-fn again(result: &io::Result<()>) -> io::Result<()> {
+/// `io::StoreError` cannot be cloned.
+fn clone_result(result: &io::Result<()>) -> io::Result<()> {
     result.as_ref().copied().map_err(|error| {
         error
             .raw_os_error()
@@ -137,7 +137,7 @@ mod tests {
 
     use tokio::sync::oneshot;
 
-    use super::{Request, sync_group};
+    use super::{CommitRequest, sync_group};
 
     #[test]
     fn each_of_a_group_hears_of_its_own_file() {
@@ -147,12 +147,12 @@ mod tests {
         files[17] = Arc::new(File::open("/dev/null").unwrap());
         files.push(files[17].clone());
         files.push(files[3].clone());
-        let (mut group, answers): (Vec<Request>, Vec<_>) = files
+        let (mut group, answers): (Vec<CommitRequest>, Vec<_>) = files
             .into_iter()
             .map(|file| {
                 let (done, answer) = oneshot::channel();
                 let directories = vec![std::env::temp_dir()];
-                let request = Request {
+                let request = CommitRequest {
                     file,
                     directories,
                     done,

@@ -10,8 +10,8 @@ use std::path::{Path, PathBuf};
 
 use troupe_protocol::{AgentId, SessionId};
 
-use crate::embedded::{Home, open_leased};
-use crate::error::Error;
+use crate::embedded::{StoreHome, open_leased};
+use crate::error::StoreError;
 use crate::tree::AgentRow;
 
 /// Returns the sessions that go with one of a tree, the youngest first and itself last: what
@@ -20,12 +20,12 @@ pub(crate) fn with_descendants(
     id: SessionId,
     root: SessionId,
     rows: &[AgentRow],
-) -> Result<Vec<SessionId>, Error> {
+) -> Result<Vec<SessionId>, StoreError> {
     let Some(top) = rows.iter().find(|row| row.session == id) else {
         return Ok(vec![id]);
     };
     if top.parent.is_some() {
-        return Err(Error::Member { session: id, root });
+        return Err(StoreError::Member { session: id, root });
     }
     let mut below: BTreeSet<AgentId> = BTreeSet::from([top.agent]);
     let mut sessions = vec![id];
@@ -41,12 +41,12 @@ pub(crate) fn with_descendants(
 
 /// Removes the files of sessions, or none of them if somebody works on one. Of those that go
 /// along, one that has no file has nothing to remove.
-pub(crate) fn remove(home: &Home, sessions: &[SessionId]) -> Result<(), Error> {
+pub(crate) fn remove(home: &StoreHome, sessions: &[SessionId]) -> Result<(), StoreError> {
     let mut leased = Vec::new();
     for (place, id) in sessions.iter().enumerate() {
         let is_last = place + 1 == sessions.len();
         match open_leased(home, *id) {
-            Err(Error::NotFound { .. }) if !is_last => {}
+            Err(StoreError::NotFound { .. }) if !is_last => {}
             Err(error) => return Err(error),
             Ok(log) => leased.push(log),
         }
@@ -59,11 +59,11 @@ pub(crate) fn remove(home: &Home, sessions: &[SessionId]) -> Result<(), Error> {
 }
 
 /// Removes the file of a session that has nothing in it.
-pub(crate) fn remove_empty(home: &Home, id: SessionId) -> Result<bool, Error> {
+pub(crate) fn remove_empty(home: &StoreHome, id: SessionId) -> Result<bool, StoreError> {
     let (found, lease) = open_leased(home, id)?;
     let bytes = lease
         .metadata()
-        .map_err(|source| Error::read(&found.path, source))?
+        .map_err(|source| StoreError::read(&found.path, source))?
         .len();
     if bytes > 0 {
         return Ok(false);
@@ -79,10 +79,10 @@ pub(crate) fn torn_side(log: &Path) -> PathBuf {
     PathBuf::from(side)
 }
 
-fn remove_file(path: &Path) -> Result<(), Error> {
+fn remove_file(path: &Path) -> Result<(), StoreError> {
     match fs::remove_file(path) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => {
-            Err(Error::io("delete", path, error))
+            Err(StoreError::io("delete", path, error))
         }
         Ok(()) | Err(_) => Ok(()),
     }

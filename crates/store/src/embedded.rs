@@ -11,85 +11,86 @@ use troupe_protocol::rollout::SessionMeta;
 use troupe_protocol::{ResponseId, SessionId};
 
 use crate::agent_lines;
-use crate::clock::{Clock, UnixMillis};
-use crate::committer::Committer;
+use crate::clock::{StoreClock, UnixMillis};
+use crate::committer::LogCommitter;
 use crate::deletion;
-use crate::error::Error;
+use crate::error::StoreError;
 use crate::forwards;
-use crate::index::Indexer;
-use crate::layout::{self, Found, Layout};
-use crate::lease::{self, Lease};
+use crate::index::IndexerHandle;
+use crate::layout::{self, FoundRollout, HomeLayout};
 use crate::limits::OPEN_ATTEMPTS_MAX;
-use crate::line::Unreadable;
+use crate::line::UnreadableLine;
 use crate::list::{ListPage, ListQuery};
 use crate::live;
 use crate::log::{FILE_MODE, FileLog};
-use crate::source::Source;
+use crate::session_lock::{self, SessionLock};
+use crate::source::ByteSource;
 use crate::store::{
-    AgentLines, Batch, Bookmark, LiveHistory, Log, Position, ReindexProgress, ReindexReport, Store,
+    AgentLines, LineBatch, LiveHistory, LogBookmark, LogPosition, ReindexProgress, ReindexReport,
+    SessionLog, SessionStore,
 };
-use crate::tree::{AgentRow, ApprovalRow, MailRow, TaskRow, TreeAt, TreeRow};
+use crate::tree::{AgentLocation, AgentRow, ApprovalRow, MailRow, TaskRow, TreeRow};
 
 /// All sessions of a home directory. Clones share the threads, which end with the last clone
 /// and the last log.
 #[derive(Debug, Clone)]
 pub struct EmbeddedStore {
-    home: Arc<Home>,
+    home: Arc<StoreHome>,
 }
 
 /// What a store and its logs share.
 #[derive(Debug)]
-pub(crate) struct Home {
-    layout: Layout,
-    pub(crate) clock: Clock,
-    pub(crate) committer: Committer,
-    pub(crate) indexer: Indexer,
+pub(crate) struct StoreHome {
+    layout: HomeLayout,
+    pub(crate) clock: StoreClock,
+    pub(crate) committer: LogCommitter,
+    pub(crate) indexer: IndexerHandle,
 }
 
 impl EmbeddedStore {
     /// Makes the directory if it is missing. Nothing else is read, opened or started.
-    pub fn open(home: &Path) -> Result<Self, Error> {
-        Self::with_clock(home, Clock::system())
+    pub fn open(home: &Path) -> Result<Self, StoreError> {
+        Self::with_clock(home, StoreClock::system())
     }
 
-    pub fn with_clock(home: &Path, clock: Clock) -> Result<Self, Error> {
+    pub fn with_clock(home: &Path, clock: StoreClock) -> Result<Self, StoreError> {
         layout::create_directory(home)?;
-        Ok(Self::of(Layout::new(home), clock))
+        Ok(Self::of(HomeLayout::new(home), clock))
     }
 
     /// Opens a home for who only reads: what the index has to be told goes to a copy of it, in
     /// a directory of the caller's.
-    pub fn open_for_reading(home: &Path, scratch: &Path) -> Result<Self, Error> {
-        let layout = Layout::new(home).with_copied_index(scratch)?;
-        Ok(Self::of(layout, Clock::system()))
+    pub fn open_for_reading(home: &Path, scratch: &Path) -> Result<Self, StoreError> {
+        let layout = HomeLayout::new(home).with_copied_index(scratch)?;
+        Ok(Self::of(layout, StoreClock::system()))
     }
 
-    fn of(layout: Layout, clock: Clock) -> Self {
+    fn of(layout: HomeLayout, clock: StoreClock) -> Self {
         Self {
-            home: Arc::new(Home {
+            home: Arc::new(StoreHome {
                 clock: clock.clone(),
-                committer: Committer::new(),
-                indexer: Indexer::new(layout.clone(), clock),
+                committer: LogCommitter::new(),
+                indexer: IndexerHandle::new(layout.clone(), clock),
                 layout,
             }),
         }
     }
 
     /// Reads files on a thread where waiting for the disk holds nobody up.
-    async fn reading<T: Send + 'static>(
+    async fn read_on_thread<T: Send + 'static>(
         &self,
-        work: impl FnOnce(&Arc<Home>) -> Result<T, Error> + Send + 'static,
-    ) -> Result<T, Error> {
+        work: impl FnOnce(&Arc<StoreHome>) -> Result<T, StoreError> + Send + 'static,
+    ) -> Result<T, StoreError> {
         let home = self.home.clone();
         tokio::task::spawn_blocking(move || work(&home))
             .await
-            .map_err(|_| Error::Stopped { thread: "reading" })?
+            .map_err(|_| StoreError::Stopped { thread: "reading" })?
     }
 }
 
 #[async_trait]
-impl Store for EmbeddedStore {
-    async fn create(&self, meta: &SessionMeta) -> Result<Box<dyn Log>, Error> {
+impl SessionStore for EmbeddedStore {
+    async fn create(&self, meta: &SessionMeta) -> Result<Box<dyn SessionLog>, StoreError> {
         let created = created(meta)?;
         let path = self.home.layout.new_log(meta.id, created);
         let changed = match path.parent() {
@@ -100,15 +101,15 @@ impl Store for EmbeddedStore {
         Ok(Box::new(log))
     }
 
-    async fn open(&self, id: SessionId) -> Result<(Box<dyn Log>, LiveHistory), Error> {
-        let opened = self.reading(move |home| open_log(home, id)).await?;
+    async fn open(&self, id: SessionId) -> Result<(Box<dyn SessionLog>, LiveHistory), StoreError> {
+        let opened = self.read_on_thread(move |home| open_log(home, id)).await?;
         Ok((Box::new(opened.0), opened.1))
     }
 
-    async fn read_live(&self, id: SessionId) -> Result<LiveHistory, Error> {
-        self.reading(move |home| {
+    async fn read_live(&self, id: SessionId) -> Result<LiveHistory, StoreError> {
+        self.read_on_thread(move |home| {
             let (found, file) = open_for_reading(home, id)?;
-            let failed = |source| Error::read(&found.path, source);
+            let failed = |source| StoreError::read(&found.path, source);
             let end = live::whole_end(&file).map_err(failed)?;
             let mut history = live_history(&found, &file, end)?;
             let torn = file.bytes().map_err(failed)?.saturating_sub(end.0);
@@ -120,8 +121,12 @@ impl Store for EmbeddedStore {
         .await
     }
 
-    async fn read_live_at(&self, id: SessionId, upto: Position) -> Result<LiveHistory, Error> {
-        self.reading(move |home| {
+    async fn read_live_at(
+        &self,
+        id: SessionId,
+        upto: LogPosition,
+    ) -> Result<LiveHistory, StoreError> {
+        self.read_on_thread(move |home| {
             let (found, file) = open_for_reading(home, id)?;
             check_position(&found, &file, upto)?;
             live_history(&found, &file, upto)
@@ -129,33 +134,33 @@ impl Store for EmbeddedStore {
         .await
     }
 
-    async fn read_all(&self, id: SessionId, from: Position) -> Result<Batch, Error> {
-        self.reading(move |home| {
+    async fn read_all(&self, id: SessionId, from: LogPosition) -> Result<LineBatch, StoreError> {
+        self.read_on_thread(move |home| {
             let (found, file) = open_for_reading(home, id)?;
             check_position(&found, &file, from)?;
-            forwards::batch(&file, from).map_err(|source| Error::read(&found.path, source))
+            forwards::batch(&file, from).map_err(|source| StoreError::read(&found.path, source))
         })
         .await
     }
 
-    async fn agent_lines(&self, id: SessionId) -> Result<AgentLines, Error> {
-        self.reading(move |home| {
+    async fn agent_lines(&self, id: SessionId) -> Result<AgentLines, StoreError> {
+        self.read_on_thread(move |home| {
             let (found, file) = open_for_reading(home, id)?;
             let meta = read_meta(&found, &file)?;
             let read = agent_lines::read(&file);
-            let read = read.map_err(|source| Error::read(&found.path, source))?;
+            let read = read.map_err(|source| StoreError::read(&found.path, source))?;
             Ok(read.into_lines(meta, found.archived))
         })
         .await
     }
 
-    async fn find_bookmark(&self, id: &ResponseId) -> Result<Option<Bookmark>, Error> {
+    async fn find_bookmark(&self, id: &ResponseId) -> Result<Option<LogBookmark>, StoreError> {
         self.home.indexer.find_bookmark(id.clone()).await
     }
 
-    async fn resolve(&self, text: &str) -> Result<SessionId, Error> {
+    async fn resolve(&self, text: &str) -> Result<SessionId, StoreError> {
         let typed = text.to_owned();
-        let by_id = self.reading(move |home| {
+        let by_id = self.read_on_thread(move |home| {
             let ids = home.layout.all()?.into_iter().map(|found| found.id);
             layout::match_id(&typed, ids)
         });
@@ -165,91 +170,93 @@ impl Store for EmbeddedStore {
         }
     }
 
-    async fn list(&self, query: &ListQuery) -> Result<ListPage, Error> {
+    async fn list(&self, query: &ListQuery) -> Result<ListPage, StoreError> {
         self.home.indexer.list(query.clone()).await
     }
 
-    async fn tree_of(&self, session: SessionId) -> Result<Option<TreeAt>, Error> {
+    async fn tree_of(&self, session: SessionId) -> Result<Option<AgentLocation>, StoreError> {
         self.home.indexer.tree_of(session).await
     }
 
-    async fn trees(&self, limit: usize) -> Result<Vec<TreeRow>, Error> {
+    async fn trees(&self, limit: usize) -> Result<Vec<TreeRow>, StoreError> {
         self.home.indexer.trees(limit).await
     }
 
-    async fn tree(&self, root: SessionId) -> Result<Vec<AgentRow>, Error> {
+    async fn tree(&self, root: SessionId) -> Result<Vec<AgentRow>, StoreError> {
         self.home.indexer.tree(root).await
     }
 
-    async fn inbox(&self, at: TreeAt) -> Result<Vec<MailRow>, Error> {
+    async fn inbox(&self, at: AgentLocation) -> Result<Vec<MailRow>, StoreError> {
         self.home.indexer.inbox(at).await
     }
 
-    async fn tasks_of(&self, session: SessionId) -> Result<Vec<TaskRow>, Error> {
+    async fn tasks_of(&self, session: SessionId) -> Result<Vec<TaskRow>, StoreError> {
         self.home.indexer.tasks_of(session).await
     }
 
-    async fn open_approvals(&self, root: SessionId) -> Result<Vec<ApprovalRow>, Error> {
+    async fn open_approvals(&self, root: SessionId) -> Result<Vec<ApprovalRow>, StoreError> {
         self.home.indexer.open_approvals(root).await
     }
 
-    async fn is_held(&self, id: SessionId) -> Result<bool, Error> {
-        self.reading(move |home| {
+    async fn is_held(&self, id: SessionId) -> Result<bool, StoreError> {
+        self.read_on_thread(move |home| {
             let found = home.layout.find(id)?;
-            lease::is_held(&found.path)
+            session_lock::is_held(&found.path)
         })
         .await
     }
 
-    async fn archive(&self, id: SessionId) -> Result<(), Error> {
-        self.reading(move |home| relocate(home, id, true)).await
+    async fn archive(&self, id: SessionId) -> Result<(), StoreError> {
+        self.read_on_thread(move |home| relocate(home, id, true))
+            .await
     }
 
-    async fn unarchive(&self, id: SessionId) -> Result<(), Error> {
-        self.reading(move |home| relocate(home, id, false)).await
+    async fn unarchive(&self, id: SessionId) -> Result<(), StoreError> {
+        self.read_on_thread(move |home| relocate(home, id, false))
+            .await
     }
 
-    async fn delete(&self, id: SessionId) -> Result<Vec<SessionId>, Error> {
+    async fn delete(&self, id: SessionId) -> Result<Vec<SessionId>, StoreError> {
         let indexer = &self.home.indexer;
         let sessions = match indexer.tree_of(id).await? {
             None => vec![id],
-            Some(TreeAt { root, .. }) => {
+            Some(AgentLocation { root, .. }) => {
                 let rows = indexer.tree(root).await?;
                 deletion::with_descendants(id, root, &rows)?
             }
         };
         let doomed = sessions.clone();
-        self.reading(move |home| deletion::remove(home, &doomed))
+        self.read_on_thread(move |home| deletion::remove(home, &doomed))
             .await?;
         // What the index has of them goes now, and not when somebody asks next.
         indexer.tree_of(id).await?;
         Ok(sessions)
     }
 
-    async fn remove_empty(&self, id: SessionId) -> Result<bool, Error> {
-        self.reading(move |home| deletion::remove_empty(home, id))
+    async fn remove_empty(&self, id: SessionId) -> Result<bool, StoreError> {
+        self.read_on_thread(move |home| deletion::remove_empty(home, id))
             .await
     }
 
     async fn reindex(
         &self,
         progress: &mut (dyn FnMut(ReindexProgress) + Send),
-    ) -> Result<ReindexReport, Error> {
+    ) -> Result<ReindexReport, StoreError> {
         self.home.indexer.reindex(progress).await
     }
 }
 
 /// Returns when the session began, which is part of its file's name.
-pub(crate) fn created(meta: &SessionMeta) -> Result<UnixMillis, Error> {
-    meta.timestamp.parse().map_err(|error| Error::Meta {
+pub(crate) fn created(meta: &SessionMeta) -> Result<UnixMillis, StoreError> {
+    meta.timestamp.parse().map_err(|error| StoreError::Meta {
         path: PathBuf::from(meta.id.to_string()),
         reason: format!("timestamp {:?}: {error}", meta.timestamp),
     })
 }
 
-fn open_log(home: &Arc<Home>, id: SessionId) -> Result<(FileLog, LiveHistory), Error> {
+fn open_log(home: &Arc<StoreHome>, id: SessionId) -> Result<(FileLog, LiveHistory), StoreError> {
     let (found, file) = open_leased(home, id)?;
-    let failed = |source| Error::read(&found.path, source);
+    let failed = |source| StoreError::read(&found.path, source);
     let end = live::whole_end(&*file).map_err(failed)?;
     // Before anything is repaired: a file that is not a rollout is left alone.
     let mut history = live_history(&found, &file, end)?;
@@ -269,37 +276,44 @@ fn open_log(home: &Arc<Home>, id: SessionId) -> Result<(FileLog, LiveHistory), E
 
 /// Finds, opens and locks a log. Between these steps another process may move the file, so
 /// the three are checked to be about the same one.
-pub(crate) fn open_leased(home: &Home, id: SessionId) -> Result<(Found, Lease), Error> {
+pub(crate) fn open_leased(
+    home: &StoreHome,
+    id: SessionId,
+) -> Result<(FoundRollout, SessionLock), StoreError> {
     for _ in 0..OPEN_ATTEMPTS_MAX {
         let found = home.layout.find(id)?;
         match OpenOptions::new().read(true).append(true).open(&found.path) {
             Ok(file) => {
-                let lease = Lease::take(file, id, &found.path)?;
+                let lease = SessionLock::take(file, id, &found.path)?;
                 if lease.is_at(&found.path) {
                     return Ok((found, lease));
                 }
             }
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-            Err(source) => return Err(Error::io("open", &found.path, source)),
+            Err(source) => return Err(StoreError::io("open", &found.path, source)),
         }
     }
-    Err(Error::not_found(id))
+    Err(StoreError::not_found(id))
 }
 
-fn open_for_reading(home: &Home, id: SessionId) -> Result<(Found, File), Error> {
+fn open_for_reading(home: &StoreHome, id: SessionId) -> Result<(FoundRollout, File), StoreError> {
     for _ in 0..OPEN_ATTEMPTS_MAX {
         let found = home.layout.find(id)?;
         match File::open(&found.path) {
             Ok(file) => return Ok((found, file)),
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-            Err(source) => return Err(Error::read(&found.path, source)),
+            Err(source) => return Err(StoreError::read(&found.path, source)),
         }
     }
-    Err(Error::not_found(id))
+    Err(StoreError::not_found(id))
 }
 
-fn live_history(found: &Found, file: &File, end: Position) -> Result<LiveHistory, Error> {
-    let failed = |source| Error::read(&found.path, source);
+fn live_history(
+    found: &FoundRollout,
+    file: &File,
+    end: LogPosition,
+) -> Result<LiveHistory, StoreError> {
+    let failed = |source| StoreError::read(&found.path, source);
     let first = live::read_meta(file).map_err(failed)?;
     let mut live = live::read(file, end).map_err(failed)?;
     let meta = match first {
@@ -315,32 +329,41 @@ fn live_history(found: &Found, file: &File, end: Position) -> Result<LiveHistory
     Ok(live.into_history(meta, found.archived))
 }
 
-fn read_meta(found: &Found, file: &File) -> Result<SessionMeta, Error> {
+fn read_meta(found: &FoundRollout, file: &File) -> Result<SessionMeta, StoreError> {
     live::read_meta(file)
-        .map_err(|source| Error::read(&found.path, source))?
+        .map_err(|source| StoreError::read(&found.path, source))?
         .map_err(|why| no_meta(found, why))
 }
 
-fn no_meta(found: &Found, why: Unreadable) -> Error {
-    Error::Meta {
+fn no_meta(found: &FoundRollout, why: UnreadableLine) -> StoreError {
+    StoreError::Meta {
         path: found.path.clone(),
         reason: why.reason,
     }
 }
 
-fn check_position(found: &Found, file: &File, position: Position) -> Result<(), Error> {
+fn check_position(
+    found: &FoundRollout,
+    file: &File,
+    position: LogPosition,
+) -> Result<(), StoreError> {
     match file.is_line_boundary(position.0) {
         Ok(true) => Ok(()),
-        Ok(false) => Err(Error::Position {
+        Ok(false) => Err(StoreError::Position {
             session: found.id,
             position,
         }),
-        Err(source) => Err(Error::read(&found.path, source)),
+        Err(source) => Err(StoreError::read(&found.path, source)),
     }
 }
 
 /// Moves the unfinished line into a file beside the log, so that the next line begins whole.
-fn cut_torn_line(path: &Path, file: &File, end: Position, torn: u64) -> Result<PathBuf, Error> {
+fn cut_torn_line(
+    path: &Path,
+    file: &File,
+    end: LogPosition,
+    torn: u64,
+) -> Result<PathBuf, StoreError> {
     let kept = deletion::torn_side(path);
     let copy = || -> io::Result<()> {
         let mut side = OpenOptions::new()
@@ -352,14 +375,14 @@ fn cut_torn_line(path: &Path, file: &File, end: Position, torn: u64) -> Result<P
         side.write_all(b"\n")?;
         side.sync_data()
     };
-    copy().map_err(|source| Error::io("write", &kept, source))?;
+    copy().map_err(|source| StoreError::io("write", &kept, source))?;
     file.set_len(end.0)
-        .map_err(|source| Error::io("repair", path, source))?;
+        .map_err(|source| StoreError::io("repair", path, source))?;
     Ok(kept)
 }
 
 /// Moves a log into or out of the archive, holding its lease meanwhile.
-fn relocate(home: &Home, id: SessionId, archived: bool) -> Result<(), Error> {
+fn relocate(home: &StoreHome, id: SessionId, archived: bool) -> Result<(), StoreError> {
     let (found, _lease) = open_leased(home, id)?;
     if found.archived == archived {
         return Ok(());
@@ -374,5 +397,5 @@ fn relocate(home: &Home, id: SessionId, archived: bool) -> Result<(), Error> {
     if let Some(directory) = target.parent() {
         layout::create_directory(directory)?;
     }
-    fs::rename(&found.path, &target).map_err(|source| Error::io("move", &found.path, source))
+    fs::rename(&found.path, &target).map_err(|source| StoreError::io("move", &found.path, source))
 }

@@ -6,11 +6,11 @@ use std::path::{Path, PathBuf};
 
 use troupe_protocol::{ResponseId, SessionId, SubmissionId};
 
-use crate::store::Position;
+use crate::store::LogPosition;
 
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
-pub enum Error {
+pub enum StoreError {
     #[error("no session {what:?} in this home; `troupe sessions list` shows the known ones")]
     NotFound { what: String },
 
@@ -80,7 +80,7 @@ pub enum Error {
     #[error("{position} is not the end of a line of session {session}")]
     Position {
         session: SessionId,
-        position: Position,
+        position: LogPosition,
     },
 
     #[error("a record of {bytes} bytes is too long for a log line; the most is {max}")]
@@ -114,7 +114,7 @@ pub enum Error {
     Stopped { thread: &'static str },
 }
 
-impl Error {
+impl StoreError {
     /// Sorts an error of the operating system into the kinds that people can do something
     /// about.
     pub(crate) fn io(action: &'static str, path: &Path, source: io::Error) -> Self {

@@ -8,8 +8,8 @@ mod approvals;
 mod questions;
 mod tree;
 
-pub(crate) use approvals::{ApprovalChange, Asked};
-pub(crate) use tree::Said;
+pub(crate) use approvals::{ApprovalChange, LoggedApproval};
+pub(crate) use tree::AgentLineDigest;
 
 use std::io;
 
@@ -18,22 +18,22 @@ use troupe_protocol::event::EventMsg;
 use troupe_protocol::input::UserInput;
 use troupe_protocol::item::TurnItem;
 use troupe_protocol::rollout::{EventRecord, SessionMeta};
-use troupe_protocol::{Json, ResponseId, SessionId};
+use troupe_protocol::{JsonCodec, ResponseId, SessionId};
 
 use crate::agent_lines;
 use crate::clock::UnixMillis;
-use crate::forwards::Forwards;
+use crate::forwards::ForwardReader;
 use crate::limits::{PREVIEW_BYTES_MAX, WARNINGS_MAX};
-use crate::line::{self, Head, Unreadable};
+use crate::line::{self, LineHead, UnreadableLine};
 use crate::list::SourceKind;
-use crate::source::Source;
-use crate::store::Position;
+use crate::source::ByteSource;
+use crate::store::LogPosition;
 
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Row {
+pub(crate) struct SummaryRow {
     pub(crate) id: SessionId,
     /// Set by a readable first line. Only such sessions are listed.
-    pub(crate) described: Option<Description>,
+    pub(crate) described: Option<SessionDescription>,
     pub(crate) updated: UnixMillis,
     pub(crate) model: Option<String>,
     pub(crate) name: Option<String>,
@@ -47,7 +47,7 @@ pub(crate) struct Row {
 
 /// What the meta line says; the directory may change with the turns.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Description {
+pub(crate) struct SessionDescription {
     pub(crate) created: UnixMillis,
     pub(crate) cwd: String,
     /// As JSON.
@@ -60,23 +60,23 @@ pub(crate) struct Description {
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct BookmarkRow {
     pub(crate) response_id: ResponseId,
-    pub(crate) position: Position,
+    pub(crate) position: LogPosition,
     pub(crate) written: UnixMillis,
 }
 
 #[derive(Debug)]
-pub(crate) struct Fold {
-    pub(crate) row: Row,
+pub(crate) struct SessionFold {
+    pub(crate) row: SummaryRow,
     /// What this fold met, in the order of the log.
     pub(crate) bookmarks: Vec<BookmarkRow>,
-    pub(crate) said: Vec<Said>,
+    pub(crate) said: Vec<AgentLineDigest>,
     pub(crate) approvals: Vec<ApprovalChange>,
     pub(crate) warnings: Vec<String>,
 }
 
-impl Fold {
+impl SessionFold {
     pub(crate) fn begin(id: SessionId) -> Self {
-        Self::resume(Row {
+        Self::resume(SummaryRow {
             id,
             described: None,
             updated: UnixMillis(0),
@@ -90,7 +90,7 @@ impl Fold {
         })
     }
 
-    pub(crate) fn resume(row: Row) -> Self {
+    pub(crate) fn resume(row: SummaryRow) -> Self {
         Self {
             row,
             bookmarks: Vec::new(),
@@ -101,18 +101,18 @@ impl Fold {
     }
 
     /// Applies the whole lines between the row's offset and `end`.
-    pub(crate) fn apply<S: Source + ?Sized>(
+    pub(crate) fn apply<S: ByteSource + ?Sized>(
         &mut self,
         source: &S,
-        end: Position,
+        end: LogPosition,
     ) -> io::Result<()> {
-        let mut lines = Forwards::up_to(source, Position(self.row.offset), end);
+        let mut lines = ForwardReader::up_to(source, LogPosition(self.row.offset), end);
         while let Some(line) = lines.next_line()? {
             self.row.offset = line.end;
             self.row.lines += 1;
             let applied = line
                 .bytes
-                .ok_or_else(Unreadable::too_long)
+                .ok_or_else(UnreadableLine::too_long)
                 .and_then(|bytes| self.apply_line(bytes, line.start, line.end));
             if let Err(why) = applied {
                 self.warn(&why);
@@ -121,13 +121,13 @@ impl Fold {
         Ok(())
     }
 
-    fn apply_line(&mut self, bytes: &[u8], start: u64, end: u64) -> Result<(), Unreadable> {
-        let head = Head::of(bytes)?;
+    fn apply_line(&mut self, bytes: &[u8], start: u64, end: u64) -> Result<(), UnreadableLine> {
+        let head = LineHead::of(bytes)?;
         let written = head.timestamp()?;
         self.row.updated = written;
         match &*head.kind {
             "session_meta" if self.row.lines == 1 => {
-                self.row.described = Some(Description::of(&read(head.payload)?)?);
+                self.row.described = Some(SessionDescription::of(&read(head.payload)?)?);
             }
             "turn_context" => {
                 let context: LooseContext = parse(head.payload)?;
@@ -138,8 +138,8 @@ impl Fold {
             }
             "event_msg" => {
                 let kind = line::event_kind(head.payload)?;
-                self.apply_event(&kind, head.payload, Position(end), written)?;
-                let start = Position(start);
+                self.apply_event(&kind, head.payload, LogPosition(end), written)?;
+                let start = LogPosition(start);
                 let change = approvals::change(&kind, head.payload, start, written)?;
                 self.approvals.extend(change);
                 let change = questions::change(&kind, head.payload, start, written)?;
@@ -147,7 +147,8 @@ impl Fold {
             }
             agent_lines::KIND => {
                 let line = read(head.payload)?;
-                self.said.push(Said::of(line, Position(start)));
+                self.said
+                    .push(AgentLineDigest::of(line, LogPosition(start)));
             }
             _ => {}
         }
@@ -158,9 +159,9 @@ impl Fold {
         &mut self,
         kind: &str,
         payload: &[u8],
-        end: Position,
+        end: LogPosition,
         written: UnixMillis,
-    ) -> Result<(), Unreadable> {
+    ) -> Result<(), UnreadableLine> {
         let is_wanted = match kind {
             "response_completed"
             | "token_count"
@@ -197,7 +198,7 @@ impl Fold {
         Ok(())
     }
 
-    fn warn(&mut self, why: &Unreadable) {
+    fn warn(&mut self, why: &UnreadableLine) {
         if self.warnings.len() < WARNINGS_MAX {
             let number = self.row.lines;
             self.warnings.push(format!("line {number}: {why}"));
@@ -205,12 +206,12 @@ impl Fold {
     }
 }
 
-impl Description {
-    fn of(meta: &SessionMeta) -> Result<Self, Unreadable> {
+impl SessionDescription {
+    fn of(meta: &SessionMeta) -> Result<Self, UnreadableLine> {
         Ok(Self {
-            created: meta.timestamp.parse().map_err(Unreadable::new)?,
+            created: meta.timestamp.parse().map_err(UnreadableLine::new)?,
             cwd: meta.cwd.to_string_lossy().into_owned(),
-            source: serde_json::to_string(&meta.source).map_err(Unreadable::json)?,
+            source: serde_json::to_string(&meta.source).map_err(UnreadableLine::json)?,
             source_kind: SourceKind::from(&meta.source).as_str(),
             model_provider: meta.model_provider.clone(),
             forked_from: meta.forked_from_id,
@@ -225,12 +226,12 @@ struct LooseContext {
     model: String,
 }
 
-fn read<T: Json>(payload: &[u8]) -> Result<T, Unreadable> {
-    T::from_json(payload).map_err(Unreadable::json)
+fn read<T: JsonCodec>(payload: &[u8]) -> Result<T, UnreadableLine> {
+    T::from_json(payload).map_err(UnreadableLine::json)
 }
 
-fn parse<'de, T: Deserialize<'de>>(payload: &'de [u8]) -> Result<T, Unreadable> {
-    serde_json::from_slice(payload).map_err(Unreadable::json)
+fn parse<'de, T: Deserialize<'de>>(payload: &'de [u8]) -> Result<T, UnreadableLine> {
+    serde_json::from_slice(payload).map_err(UnreadableLine::json)
 }
 
 fn preview(input: &UserInput) -> Option<String> {

@@ -6,13 +6,13 @@ use std::ops::Range;
 use memchr::{memchr, memchr_iter};
 
 use crate::limits::{BATCH_BYTES_MAX, CHUNK_BYTES, LINE_BYTES_MAX};
-use crate::source::Source;
-use crate::store::{Batch, Line, Position};
+use crate::source::ByteSource;
+use crate::store::{LineBatch, LogLine, LogPosition};
 
 /// Hands out whole lines up to the size that the source had at the start. What is appended
 /// meanwhile is for the next reader; an unfinished last line is never handed out.
 #[derive(Debug)]
-pub(crate) struct Forwards<'a, S: ?Sized> {
+pub(crate) struct ForwardReader<'a, S: ?Sized> {
     source: &'a S,
     end: u64,
     buffer: Vec<u8>,
@@ -30,13 +30,13 @@ pub(crate) struct NextLine<'b> {
     pub(crate) bytes: Option<&'b [u8]>,
 }
 
-impl<'a, S: Source + ?Sized> Forwards<'a, S> {
-    pub(crate) fn new(source: &'a S, from: Position) -> io::Result<Self> {
+impl<'a, S: ByteSource + ?Sized> ForwardReader<'a, S> {
+    pub(crate) fn new(source: &'a S, from: LogPosition) -> io::Result<Self> {
         let end = source.bytes()?;
-        Ok(Self::up_to(source, from, Position(end)))
+        Ok(Self::up_to(source, from, LogPosition(end)))
     }
 
-    pub(crate) fn up_to(source: &'a S, from: Position, end: Position) -> Self {
+    pub(crate) fn up_to(source: &'a S, from: LogPosition, end: LogPosition) -> Self {
         Self {
             source,
             end: end.0,
@@ -47,8 +47,8 @@ impl<'a, S: Source + ?Sized> Forwards<'a, S> {
     }
 
     /// Returns where the next line begins.
-    pub(crate) fn position(&self) -> Position {
-        Position(self.at)
+    pub(crate) fn position(&self) -> LogPosition {
+        LogPosition(self.at)
     }
 
     pub(crate) fn next_line(&mut self) -> io::Result<Option<NextLine<'_>>> {
@@ -119,8 +119,11 @@ impl<'a, S: Source + ?Sized> Forwards<'a, S> {
 }
 
 /// Reads whole lines from `from` on, up to the size of one batch.
-pub(crate) fn batch<S: Source + ?Sized>(source: &S, from: Position) -> io::Result<Batch> {
-    let mut forwards = Forwards::new(source, from)?;
+pub(crate) fn batch<S: ByteSource + ?Sized>(
+    source: &S,
+    from: LogPosition,
+) -> io::Result<LineBatch> {
+    let mut forwards = ForwardReader::new(source, from)?;
     let mut lines = Vec::new();
     let mut bytes = 0;
     let mut at_end = false;
@@ -131,14 +134,14 @@ pub(crate) fn batch<S: Source + ?Sized>(source: &S, from: Position) -> io::Resul
         };
         // What no line of ours can be is shown as an empty one.
         let text = next.bytes.unwrap_or_default();
-        bytes += text.len() + size_of::<Line>();
-        lines.push(Line {
-            start: Position(next.start),
-            end: Position(next.end),
+        bytes += text.len() + size_of::<LogLine>();
+        lines.push(LogLine {
+            start: LogPosition(next.start),
+            end: LogPosition(next.end),
             bytes: text.to_owned(),
         });
     }
-    Ok(Batch {
+    Ok(LineBatch {
         lines,
         next: forwards.position(),
         at_end,
@@ -146,7 +149,7 @@ pub(crate) fn batch<S: Source + ?Sized>(source: &S, from: Position) -> io::Resul
 }
 
 /// Copies a range of bytes in bounded pieces.
-pub(crate) fn copy<S: Source + ?Sized>(
+pub(crate) fn copy<S: ByteSource + ?Sized>(
     source: &S,
     range: Range<u64>,
     target: &mut impl Write,
@@ -164,7 +167,7 @@ pub(crate) fn copy<S: Source + ?Sized>(
 }
 
 /// Returns the number of the line that begins at each of the (ascending) offsets.
-pub(crate) fn line_numbers<S: Source + ?Sized>(
+pub(crate) fn line_numbers<S: ByteSource + ?Sized>(
     source: &S,
     starts: &[u64],
 ) -> io::Result<Vec<usize>> {

@@ -13,8 +13,8 @@ mod rows;
 mod tree;
 mod tree_rows;
 
-pub(crate) use actor::Indexer;
-pub(crate) use database::Index;
+pub(crate) use actor::IndexerHandle;
+pub(crate) use database::IndexDatabase;
 
 use std::path::PathBuf;
 
@@ -22,7 +22,7 @@ use troupe_protocol::SessionId;
 
 /// Where a log is.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct LogAt {
+pub(crate) struct LogLocation {
     pub(crate) id: SessionId,
     /// Below the home; `None` if the log is only in memory.
     pub(crate) path: Option<PathBuf>,

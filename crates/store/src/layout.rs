@@ -17,8 +17,8 @@ use std::path::{Path, PathBuf};
 use troupe_protocol::SessionId;
 
 use crate::clock::UnixMillis;
-use crate::error::Error;
-use crate::index::LogAt;
+use crate::error::StoreError;
+use crate::index::LogLocation;
 use crate::limits::{CANDIDATES_MAX, ID_PREFIX_CHARS_MIN};
 
 const DIRECTORY_MODE: u32 = 0o700;
@@ -26,20 +26,20 @@ const DIRECTORY_MODE: u32 = 0o700;
 const INDEX_NAME: &str = "state.db";
 
 #[derive(Debug, Clone)]
-pub(crate) struct Layout {
+pub(crate) struct HomeLayout {
     home: PathBuf,
     index: PathBuf,
 }
 
 /// A rollout that was met while listing directories.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Found {
+pub(crate) struct FoundRollout {
     pub(crate) id: SessionId,
     pub(crate) path: PathBuf,
     pub(crate) archived: bool,
 }
 
-impl Layout {
+impl HomeLayout {
     pub(crate) fn new(home: &Path) -> Self {
         Self {
             home: home.to_owned(),
@@ -48,7 +48,7 @@ impl Layout {
     }
 
     /// Uses a copy of the index, so that nothing is written into the home.
-    pub(crate) fn with_copied_index(self, scratch: &Path) -> Result<Self, Error> {
+    pub(crate) fn with_copied_index(self, scratch: &Path) -> Result<Self, StoreError> {
         let index = scratch.join(INDEX_NAME);
         for suffix in ["", "-wal"] {
             let beside = |path: &Path| {
@@ -59,7 +59,7 @@ impl Layout {
             let (from, to) = (beside(&self.index), beside(&index));
             // What is not there, or no file, is found by reading the logs.
             if fs::symlink_metadata(&from).is_ok_and(|found| found.is_file()) {
-                fs::copy(&from, &to).map_err(|source| Error::io("copy", &from, source))?;
+                fs::copy(&from, &to).map_err(|source| StoreError::io("copy", &from, source))?;
             }
         }
         Ok(Self { index, ..self })
@@ -105,7 +105,7 @@ impl Layout {
     }
 
     /// Returns the log of a session. Newer days are searched first.
-    pub(crate) fn find(&self, id: SessionId) -> Result<Found, Error> {
+    pub(crate) fn find(&self, id: SessionId) -> Result<FoundRollout, StoreError> {
         let mut found = None;
         self.visit(&mut |candidate| {
             if candidate.id == id {
@@ -113,12 +113,12 @@ impl Layout {
             }
             found.is_none()
         })?;
-        found.ok_or_else(|| Error::not_found(id))
+        found.ok_or_else(|| StoreError::not_found(id))
     }
 
     /// Returns how the index names a log.
-    pub(crate) fn log_at(&self, found: &Found) -> LogAt {
-        LogAt {
+    pub(crate) fn log_at(&self, found: &FoundRollout) -> LogLocation {
+        LogLocation {
             id: found.id,
             path: Some(self.below_home(&found.path)),
             archived: found.archived,
@@ -131,7 +131,7 @@ impl Layout {
     }
 
     /// Returns every log of the home, the newest day first.
-    pub(crate) fn all(&self) -> Result<Vec<Found>, Error> {
+    pub(crate) fn all(&self) -> Result<Vec<FoundRollout>, StoreError> {
         let mut all = Vec::new();
         self.visit(&mut |found| {
             all.push(found);
@@ -141,10 +141,10 @@ impl Layout {
     }
 
     /// Shows each log to `wants_more` until it has seen enough.
-    fn visit(&self, wants_more: &mut dyn FnMut(Found) -> bool) -> Result<(), Error> {
+    fn visit(&self, wants_more: &mut dyn FnMut(FoundRollout) -> bool) -> Result<(), StoreError> {
         let mut pending = vec![
-            (self.archive(), Level::Archive),
-            (self.sessions(), Level::Years),
+            (self.archive(), DirectoryLevel::Archive),
+            (self.sessions(), DirectoryLevel::Years),
         ];
         while let Some((directory, level)) = pending.pop() {
             // Ascending, so that the last one pushed, which is looked at next, is the newest.
@@ -155,8 +155,8 @@ impl Layout {
                         pending.push((path, below));
                     }
                 } else if let Some(id) = session_of(&name) {
-                    let archived = level == Level::Archive;
-                    if !wants_more(Found { id, path, archived }) {
+                    let archived = level == DirectoryLevel::Archive;
+                    if !wants_more(FoundRollout { id, path, archived }) {
                         return Ok(());
                     }
                 }
@@ -168,7 +168,7 @@ impl Layout {
 
 /// What the entries of a directory are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Level {
+enum DirectoryLevel {
     Years,
     Months,
     Days,
@@ -177,7 +177,7 @@ enum Level {
     Archive,
 }
 
-impl Level {
+impl DirectoryLevel {
     fn below(self) -> Option<Self> {
         match self {
             Self::Years => Some(Self::Months),
@@ -192,7 +192,7 @@ impl Level {
 pub(crate) fn match_id(
     typed: &str,
     ids: impl Iterator<Item = SessionId>,
-) -> Result<Option<SessionId>, Error> {
+) -> Result<Option<SessionId>, StoreError> {
     let prefix = typed.replace('-', "").to_ascii_lowercase();
     if prefix.len() < ID_PREFIX_CHARS_MIN || !prefix.bytes().all(|byte| byte.is_ascii_hexdigit()) {
         return Ok(None);
@@ -205,7 +205,7 @@ pub(crate) fn match_id(
         [id] => Ok(Some(id)),
         [..] => {
             candidates.truncate(CANDIDATES_MAX);
-            Err(Error::Ambiguous {
+            Err(StoreError::Ambiguous {
                 text: typed.to_owned(),
                 candidates,
             })
@@ -226,7 +226,7 @@ fn is_number(name: &str) -> bool {
 }
 
 /// Returns the sorted names in a directory; none if there is no such directory.
-fn names(directory: &Path) -> Result<Vec<String>, Error> {
+fn names(directory: &Path) -> Result<Vec<String>, StoreError> {
     let read = || -> io::Result<Vec<String>> {
         let mut names = Vec::new();
         for entry in fs::read_dir(directory)? {
@@ -245,13 +245,13 @@ fn names(directory: &Path) -> Result<Vec<String>, Error> {
         {
             Ok(Vec::new())
         }
-        result => result.map_err(|source| Error::read(directory, source)),
+        result => result.map_err(|source| StoreError::read(directory, source)),
     }
 }
 
 /// Creates a directory that only its owner can enter, and its parents. Returns the
 /// directories that got a new entry, which are to be synced for the new ones to last.
-pub(crate) fn create_directory(path: &Path) -> Result<Vec<PathBuf>, Error> {
+pub(crate) fn create_directory(path: &Path) -> Result<Vec<PathBuf>, StoreError> {
     let mut changed = Vec::new();
     let mut missing = Vec::new();
     for ancestor in path.ancestors() {
@@ -264,7 +264,7 @@ pub(crate) fn create_directory(path: &Path) -> Result<Vec<PathBuf>, Error> {
         match DirBuilder::new().mode(DIRECTORY_MODE).create(directory) {
             // Another process was quicker.
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists && directory.is_dir() => {}
-            Err(source) => return Err(Error::io("create", directory, source)),
+            Err(source) => return Err(StoreError::io("create", directory, source)),
             Ok(()) => {}
         }
         changed.extend(directory.parent().map(Path::to_owned));

@@ -37,25 +37,26 @@ mod fold;
 mod forwards;
 mod index;
 mod layout;
-mod lease;
 mod line;
 mod live;
 mod log;
+mod session_lock;
 mod source;
 mod worker;
 
-pub use clock::{Clock, UnixMillis};
+pub use clock::{StoreClock, UnixMillis};
 pub use embedded::EmbeddedStore;
-pub use error::Error;
-pub use line::{Stamped, Unreadable};
+pub use error::StoreError;
+pub use line::{StampedRecord, UnreadableLine};
 pub use list::{
-    ArchivedFilter, Direction, ListPage, ListQuery, SessionSummary, SortKey, SourceKind,
+    ArchivedFilter, ListOrder, ListPage, ListQuery, SessionSummary, SortKey, SourceKind,
 };
 pub use memory::MemoryStore;
 pub use store::{
-    AgentLines, Batch, Bookmark, Line, LiveHistory, Log, Position, ReindexProgress, ReindexReport,
-    Store,
+    AgentLines, LineBatch, LiveHistory, LogBookmark, LogLine, LogPosition, ReindexProgress,
+    ReindexReport, SessionLog, SessionStore,
 };
 pub use tree::{
-    AgentRow, ApprovalKind, ApprovalRow, MailRow, MailState, Standing, TaskRow, TreeAt, TreeRow,
+    AgentLocation, AgentRow, ApprovalKind, ApprovalRow, MailRow, MailState, RecordedStatus,
+    TaskRow, TreeRow,
 };

@@ -10,16 +10,16 @@ use std::fmt::Write as _;
 use memchr::{memchr, memchr2};
 use serde::Deserialize;
 use serde_json::value::RawValue;
-use troupe_protocol::Json;
+use troupe_protocol::JsonCodec;
 use troupe_protocol::rollout::RolloutRecord;
 
 use crate::clock::UnixMillis;
-use crate::error::Error;
+use crate::error::StoreError;
 use crate::limits::LINE_BYTES_MAX;
 
 /// A record and when it was written.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Stamped<T> {
+pub struct StampedRecord<T> {
     pub timestamp: UnixMillis,
     pub record: T,
 }
@@ -27,11 +27,11 @@ pub struct Stamped<T> {
 /// Why a line is not a record.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{reason}")]
-pub struct Unreadable {
+pub struct UnreadableLine {
     pub reason: String,
 }
 
-impl Unreadable {
+impl UnreadableLine {
     pub(crate) fn new(reason: impl ToString) -> Self {
         Self {
             reason: reason.to_string(),
@@ -57,7 +57,7 @@ pub(crate) fn encode(
     records: &[RolloutRecord],
     now: UnixMillis,
     buffer: &mut Vec<u8>,
-) -> Result<(), Error> {
+) -> Result<(), StoreError> {
     if records.is_empty() {
         return Ok(());
     }
@@ -68,10 +68,12 @@ pub(crate) fn encode(
         let start = buffer.len();
         buffer.extend_from_slice(opening.as_bytes());
         let brace = buffer.len();
-        record.write_json(buffer).map_err(|source| Error::Encode {
-            kind: record.kind(),
-            source,
-        })?;
+        record
+            .write_json(buffer)
+            .map_err(|source| StoreError::Encode {
+                kind: record.kind(),
+                source,
+            })?;
         // The record is `{"type":…,"payload":…}`; its brace becomes the comma that joins it
         // to the timestamp, which saves serializing into a second buffer.
         buffer[brace] = b',';
@@ -79,36 +81,36 @@ pub(crate) fn encode(
         let bytes = buffer.len() - start;
         if bytes > LINE_BYTES_MAX {
             let max = LINE_BYTES_MAX;
-            return Err(Error::LineTooLong { bytes, max });
+            return Err(StoreError::LineTooLong { bytes, max });
         }
     }
     Ok(())
 }
 
 /// Reads a line, without its line feed.
-pub(crate) fn decode(line: &[u8]) -> Result<Stamped<RolloutRecord>, Unreadable> {
-    Ok(Stamped {
-        record: RolloutRecord::from_json(line).map_err(Unreadable::json)?,
-        timestamp: Head::of(line)?.timestamp()?,
+pub(crate) fn decode(line: &[u8]) -> Result<StampedRecord<RolloutRecord>, UnreadableLine> {
+    Ok(StampedRecord {
+        record: RolloutRecord::from_json(line).map_err(UnreadableLine::json)?,
+        timestamp: LineHead::of(line)?.timestamp()?,
     })
 }
 
 /// What a line says about itself before its payload is looked at.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Head<'a> {
+pub(crate) struct LineHead<'a> {
     timestamp: Cow<'a, str>,
     pub(crate) kind: Cow<'a, str>,
     /// Not checked to be JSON when the keys are in our order.
     pub(crate) payload: &'a [u8],
 }
 
-impl<'a> Head<'a> {
-    pub(crate) fn of(line: &'a [u8]) -> Result<Self, Unreadable> {
+impl<'a> LineHead<'a> {
+    pub(crate) fn of(line: &'a [u8]) -> Result<Self, UnreadableLine> {
         Self::in_our_order(line).map_or_else(|| Self::in_any_order(line), Ok)
     }
 
-    pub(crate) fn timestamp(&self) -> Result<UnixMillis, Unreadable> {
-        self.timestamp.parse().map_err(Unreadable::new)
+    pub(crate) fn timestamp(&self) -> Result<UnixMillis, UnreadableLine> {
+        self.timestamp.parse().map_err(UnreadableLine::new)
     }
 
     fn in_our_order(line: &'a [u8]) -> Option<Self> {
@@ -122,9 +124,9 @@ impl<'a> Head<'a> {
         })
     }
 
-    fn in_any_order(line: &'a [u8]) -> Result<Self, Unreadable> {
+    fn in_any_order(line: &'a [u8]) -> Result<Self, UnreadableLine> {
         #[derive(Deserialize)]
-        struct Loose<'a> {
+        struct LooseLine<'a> {
             #[serde(borrow)]
             timestamp: Cow<'a, str>,
             #[serde(borrow, rename = "type")]
@@ -132,7 +134,7 @@ impl<'a> Head<'a> {
             #[serde(borrow)]
             payload: &'a RawValue,
         }
-        let loose: Loose<'a> = serde_json::from_slice(line).map_err(Unreadable::json)?;
+        let loose: LooseLine<'a> = serde_json::from_slice(line).map_err(UnreadableLine::json)?;
         Ok(Self {
             timestamp: loose.timestamp,
             kind: loose.kind,
@@ -142,9 +144,9 @@ impl<'a> Head<'a> {
 }
 
 /// Returns the `type` of the event in the payload of an `event_msg` line.
-pub(crate) fn event_kind(payload: &[u8]) -> Result<Cow<'_, str>, Unreadable> {
+pub(crate) fn event_kind(payload: &[u8]) -> Result<Cow<'_, str>, UnreadableLine> {
     #[derive(Deserialize)]
-    struct Loose<'a> {
+    struct LooseEvent<'a> {
         #[serde(borrow)]
         msg: LooseMsg<'a>,
     }
@@ -156,7 +158,7 @@ pub(crate) fn event_kind(payload: &[u8]) -> Result<Cow<'_, str>, Unreadable> {
     if let Some(kind) = event_kind_in_our_order(payload) {
         return Ok(kind.into());
     }
-    let loose: Loose<'_> = serde_json::from_slice(payload).map_err(Unreadable::json)?;
+    let loose: LooseEvent<'_> = serde_json::from_slice(payload).map_err(UnreadableLine::json)?;
     Ok(loose.msg.kind)
 }
 

@@ -20,7 +20,7 @@ pub struct ListQuery {
     /// Found in name or preview, whatever the case of ASCII letters.
     pub search: Option<String>,
     pub sort: SortKey,
-    pub direction: Direction,
+    pub direction: ListOrder,
     /// [`ListPage::next`] of the page before.
     pub cursor: Option<String>,
     /// See [`crate::limits`] for the default and the most.
@@ -43,7 +43,7 @@ pub enum SortKey {
 }
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum Direction {
+pub enum ListOrder {
     #[default]
     NewestFirst,
     OldestFirst,

@@ -11,21 +11,21 @@ use troupe_protocol::SessionId;
 use troupe_protocol::rollout::{RolloutRecord, SessionMeta};
 use troupe_protocol::session::SessionSource;
 
-use crate::backwards::{Backwards, LineBefore, line_start_before};
+use crate::backwards::{BackwardReader, PrecedingLine, line_start_before};
 use crate::forwards;
 use crate::limits::WARNINGS_MAX;
-use crate::line::{self, Stamped, Unreadable};
-use crate::source::Source;
-use crate::store::{LiveHistory, Position};
+use crate::line::{self, StampedRecord, UnreadableLine};
+use crate::source::ByteSource;
+use crate::store::{LiveHistory, LogPosition};
 
 #[derive(Debug)]
-pub(crate) struct Live {
-    pub(crate) records: Vec<(Position, Stamped<RolloutRecord>)>,
-    pub(crate) start: Position,
+pub(crate) struct LiveLines {
+    pub(crate) records: Vec<(LogPosition, StampedRecord<RolloutRecord>)>,
+    pub(crate) start: LogPosition,
     pub(crate) warnings: Vec<String>,
 }
 
-impl Live {
+impl LiveLines {
     /// Makes up the first line of a log that lost it, from the oldest settings that it still
     /// knows. A file without any is not taken for a log.
     pub(crate) fn stand_in_meta(&self, id: SessionId) -> Option<SessionMeta> {
@@ -68,33 +68,33 @@ impl Live {
 }
 
 /// Reads the live part of a log that ends, for this purpose, at `end`.
-pub(crate) fn read<S: Source + ?Sized>(source: &S, end: Position) -> io::Result<Live> {
-    let mut walk = Walk {
+pub(crate) fn read<S: ByteSource + ?Sized>(source: &S, end: LogPosition) -> io::Result<LiveLines> {
+    let mut walk = LiveWalk {
         source,
-        lines: Backwards::new(source, end.0),
+        lines: BackwardReader::new(source, end.0),
         records: Vec::new(),
         start: end,
-        skipped: Skipped::default(),
+        skipped: SkippedLines::default(),
     };
     walk.run()?;
     walk.records.reverse();
-    Ok(Live {
+    Ok(LiveLines {
         records: walk.records,
         start: walk.start,
         warnings: walk.skipped.into_warnings(source)?,
     })
 }
 
-struct Walk<'a, S: ?Sized> {
+struct LiveWalk<'a, S: ?Sized> {
     source: &'a S,
-    lines: Backwards<'a, S>,
+    lines: BackwardReader<'a, S>,
     /// Newest first.
-    records: Vec<(Position, Stamped<RolloutRecord>)>,
-    start: Position,
-    skipped: Skipped,
+    records: Vec<(LogPosition, StampedRecord<RolloutRecord>)>,
+    start: LogPosition,
+    skipped: SkippedLines,
 }
 
-impl<S: Source + ?Sized> Walk<'_, S> {
+impl<S: ByteSource + ?Sized> LiveWalk<'_, S> {
     fn run(&mut self) -> io::Result<()> {
         while let Some(line) = self.lines.line_before()? {
             let (start, end) = (line.start, line.end);
@@ -115,14 +115,14 @@ impl<S: Source + ?Sized> Walk<'_, S> {
             if let Some(to) = to {
                 if to == 0 || to > start || !self.source.is_line_boundary(to)? {
                     let why = format_args!("it rewinds to byte {to}, which is no line's end");
-                    self.skipped.push(start, Unreadable::new(why));
+                    self.skipped.push(start, UnreadableLine::new(why));
                     continue;
                 }
                 self.lines.jump(to);
             }
             let is_base = matches!(stamped.record, RolloutRecord::Compacted(_));
-            self.records.push((Position(end), stamped));
-            self.start = Position(to.unwrap_or(start));
+            self.records.push((LogPosition(end), stamped));
+            self.start = LogPosition(to.unwrap_or(start));
             if is_base {
                 break;
             }
@@ -131,25 +131,25 @@ impl<S: Source + ?Sized> Walk<'_, S> {
     }
 }
 
-fn read_line(line: &LineBefore<'_>) -> Result<Stamped<RolloutRecord>, Unreadable> {
-    line::decode(line.bytes.ok_or_else(Unreadable::too_long)?)
+fn read_line(line: &PrecedingLine<'_>) -> Result<StampedRecord<RolloutRecord>, UnreadableLine> {
+    line::decode(line.bytes.ok_or_else(UnreadableLine::too_long)?)
 }
 
 /// Reads the first line. The outer error is the disk's, the inner one the line's.
-pub(crate) fn read_meta<S: Source + ?Sized>(
+pub(crate) fn read_meta<S: ByteSource + ?Sized>(
     source: &S,
-) -> io::Result<Result<SessionMeta, Unreadable>> {
-    let mut lines = forwards::Forwards::new(source, Position(0))?;
+) -> io::Result<Result<SessionMeta, UnreadableLine>> {
+    let mut lines = forwards::ForwardReader::new(source, LogPosition(0))?;
     let Some(first) = lines.next_line()? else {
-        return Ok(Err(Unreadable::new("there is no whole line")));
+        return Ok(Err(UnreadableLine::new("there is no whole line")));
     };
     let Some(bytes) = first.bytes else {
-        return Ok(Err(Unreadable::too_long()));
+        return Ok(Err(UnreadableLine::too_long()));
     };
     Ok(
         line::decode(bytes).and_then(|stamped| match stamped.record {
             RolloutRecord::SessionMeta(meta) => Ok(*meta),
-            other => Err(Unreadable::new(format_args!(
+            other => Err(UnreadableLine::new(format_args!(
                 "it is a {} line",
                 other.kind()
             ))),
@@ -158,27 +158,27 @@ pub(crate) fn read_meta<S: Source + ?Sized>(
 }
 
 /// Returns where the last whole line ends.
-pub(crate) fn whole_end<S: Source + ?Sized>(source: &S) -> io::Result<Position> {
-    line_start_before(source, source.bytes()?).map(Position)
+pub(crate) fn whole_end<S: ByteSource + ?Sized>(source: &S) -> io::Result<LogPosition> {
+    line_start_before(source, source.bytes()?).map(LogPosition)
 }
 
-pub(crate) fn left_out(number: usize, start: u64, why: &Unreadable) -> String {
+pub(crate) fn left_out(number: usize, start: u64, why: &UnreadableLine) -> String {
     format!("line {number} (byte {start}) is left out, it cannot be read: {why}")
 }
 
-pub(crate) fn torn_warning(end: Position, torn: u64) -> String {
+pub(crate) fn torn_warning(end: LogPosition, torn: u64) -> String {
     format!("the last line (byte {end}, {torn} bytes) was never finished and is left out")
 }
 
 /// Lines that were left out, newest first.
 #[derive(Debug, Default)]
-struct Skipped {
-    lines: Vec<(u64, Unreadable)>,
+struct SkippedLines {
+    lines: Vec<(u64, UnreadableLine)>,
     more: usize,
 }
 
-impl Skipped {
-    fn push(&mut self, start: u64, why: Unreadable) {
+impl SkippedLines {
+    fn push(&mut self, start: u64, why: UnreadableLine) {
         if self.lines.len() < WARNINGS_MAX {
             self.lines.push((start, why));
         } else {
@@ -187,7 +187,7 @@ impl Skipped {
     }
 
     /// Line numbers cost a pass over the file, which only a damaged one has to pay.
-    fn into_warnings<S: Source + ?Sized>(mut self, source: &S) -> io::Result<Vec<String>> {
+    fn into_warnings<S: ByteSource + ?Sized>(mut self, source: &S) -> io::Result<Vec<String>> {
         self.lines.reverse();
         let starts: Vec<u64> = self.lines.iter().map(|(start, _)| *start).collect();
         let numbers = forwards::line_numbers(source, &starts)?;

@@ -11,12 +11,12 @@ use troupe_protocol::SessionId;
 use troupe_protocol::discard;
 use troupe_protocol::rollout::{RolloutRecord, SessionMeta};
 
-use crate::embedded::Home;
-use crate::error::Error;
-use crate::lease::Lease;
+use crate::embedded::StoreHome;
+use crate::error::StoreError;
 use crate::limits::APPEND_BUFFER_BYTES_KEPT;
 use crate::line;
-use crate::store::{Log, Position};
+use crate::session_lock::SessionLock;
+use crate::store::{LogPosition, SessionLog};
 
 pub(crate) const FILE_MODE: u32 = 0o600;
 
@@ -24,21 +24,21 @@ pub(crate) const FILE_MODE: u32 = 0o600;
 pub(crate) struct FileLog {
     session: SessionId,
     path: PathBuf,
-    file: Lease,
+    file: SessionLock,
     /// After the last line that counts.
     end: u64,
     synced: u64,
     /// Directories that got a new entry when this log was created.
     unsynced_directories: Vec<PathBuf>,
-    tail: Tail,
+    tail: LogTail,
     /// Reused by every append.
     buffer: Vec<u8>,
-    home: Arc<Home>,
+    home: Arc<StoreHome>,
 }
 
 /// What lies behind the last line that counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Tail {
+enum LogTail {
     Clean,
     /// Part of an append that failed. It is cut off before the next one.
     Torn,
@@ -50,11 +50,11 @@ enum Tail {
 impl FileLog {
     /// Makes the file, with its meta line.
     pub(crate) fn create(
-        home: Arc<Home>,
+        home: Arc<StoreHome>,
         meta: &SessionMeta,
         path: PathBuf,
         mut unsynced_directories: Vec<PathBuf>,
-    ) -> Result<Self, Error> {
+    ) -> Result<Self, StoreError> {
         let file = OpenOptions::new()
             .read(true)
             .append(true)
@@ -62,13 +62,13 @@ impl FileLog {
             .mode(FILE_MODE)
             .open(&path)
             .map_err(|source| match source.kind() {
-                std::io::ErrorKind::AlreadyExists => Error::Exists {
+                std::io::ErrorKind::AlreadyExists => StoreError::Exists {
                     session: meta.id,
                     path: path.clone(),
                 },
-                _ => Error::io("create", &path, source),
+                _ => StoreError::io("create", &path, source),
             })?;
-        let file = Lease::take(file, meta.id, &path)?;
+        let file = SessionLock::take(file, meta.id, &path)?;
         unsynced_directories.extend(path.parent().map(Path::to_owned));
         let mut log = Self {
             session: meta.id,
@@ -77,7 +77,7 @@ impl FileLog {
             end: 0,
             synced: 0,
             unsynced_directories,
-            tail: Tail::Clean,
+            tail: LogTail::Clean,
             buffer: Vec::new(),
             home,
         };
@@ -99,11 +99,11 @@ impl FileLog {
 
     /// Goes on with a file that ends, whole, at `end`.
     pub(crate) fn resume(
-        home: Arc<Home>,
+        home: Arc<StoreHome>,
         session: SessionId,
         path: PathBuf,
-        file: Lease,
-        end: Position,
+        file: SessionLock,
+        end: LogPosition,
     ) -> Self {
         Self {
             session,
@@ -113,65 +113,65 @@ impl FileLog {
             // A process that died may have left lines that are not on disk yet.
             synced: 0,
             unsynced_directories: Vec::new(),
-            tail: Tail::Clean,
+            tail: LogTail::Clean,
             buffer: Vec::new(),
             home,
         }
     }
 
-    fn cut_torn_tail(&mut self) -> Result<(), Error> {
+    fn cut_torn_tail(&mut self) -> Result<(), StoreError> {
         self.file
             .set_len(self.end)
-            .map_err(|source| Error::io("repair", &self.path, source))?;
-        self.tail = Tail::Clean;
+            .map_err(|source| StoreError::io("repair", &self.path, source))?;
+        self.tail = LogTail::Clean;
         Ok(())
     }
 
-    fn write_buffer(&mut self) -> Result<(), Error> {
+    fn write_buffer(&mut self) -> Result<(), StoreError> {
         match (&*self.file).write_all(&self.buffer) {
             Ok(()) => {
                 self.end += self.buffer.len() as u64;
                 Ok(())
             }
             Err(source) => {
-                self.tail = Tail::Torn;
+                self.tail = LogTail::Torn;
                 // If this fails the tail stays marked, and the next append tries again.
                 discard!(
                     self.cut_torn_tail(),
                     error,
                     "a torn last line stays until the next append"
                 );
-                Err(Error::io("append to", &self.path, source))
+                Err(StoreError::io("append to", &self.path, source))
             }
         }
     }
 
-    fn unsynced(&self) -> Error {
-        Error::Unsynced {
+    fn unsynced(&self) -> StoreError {
+        StoreError::Unsynced {
             path: self.path.clone(),
         }
     }
 }
 
 #[async_trait]
-impl Log for FileLog {
+impl SessionLog for FileLog {
     fn session(&self) -> SessionId {
         self.session
     }
 
-    fn position(&self) -> Position {
-        Position(self.end)
+    fn position(&self) -> LogPosition {
+        LogPosition(self.end)
     }
 
     fn path(&self) -> Option<&Path> {
         Some(&self.path)
     }
 
-    fn append(&mut self, records: &[RolloutRecord]) -> Result<Position, Error> {
+    fn append(&mut self, records: &[RolloutRecord]) -> Result<LogPosition, StoreError> {
         match self.tail {
-            Tail::Clean => {}
-            Tail::Torn => self.cut_torn_tail()?,
-            Tail::Unknown => return Err(self.unsynced()),
+            LogTail::Clean => {}
+            LogTail::Torn => self.cut_torn_tail()?,
+            LogTail::Unknown => return Err(self.unsynced()),
         }
         self.buffer.clear();
         line::encode(records, self.home.clock.now(), &mut self.buffer)?;
@@ -181,8 +181,8 @@ impl Log for FileLog {
         written.map(|()| self.position())
     }
 
-    async fn commit(&mut self) -> Result<(), Error> {
-        if self.tail == Tail::Unknown {
+    async fn commit(&mut self) -> Result<(), StoreError> {
+        if self.tail == LogTail::Unknown {
             return Err(self.unsynced());
         }
         if self.synced == self.end {
@@ -192,15 +192,15 @@ impl Log for FileLog {
         let directories = self.unsynced_directories.clone();
         let synced = self.home.committer.sync(self.file.file(), directories);
         if let Err(source) = synced.await? {
-            self.tail = Tail::Unknown;
-            return Err(Error::io("sync", &self.path, source));
+            self.tail = LogTail::Unknown;
+            return Err(StoreError::io("sync", &self.path, source));
         }
         self.synced = end;
         self.unsynced_directories = Vec::new();
         Ok(())
     }
 
-    async fn close(mut self: Box<Self>) -> Result<(), Error> {
+    async fn close(mut self: Box<Self>) -> Result<(), StoreError> {
         self.commit().await
     }
 }

@@ -10,30 +10,31 @@ use troupe_protocol::rollout::{RolloutRecord, SessionMeta};
 use troupe_protocol::{ResponseId, SessionId};
 
 use crate::agent_lines;
-use crate::clock::Clock;
+use crate::clock::StoreClock;
 use crate::deletion;
 use crate::embedded;
-use crate::error::Error;
+use crate::error::StoreError;
 use crate::forwards;
-use crate::index::{Index, LogAt};
+use crate::index::{IndexDatabase, LogLocation};
 use crate::layout;
 use crate::line;
 use crate::list::{ListPage, ListQuery};
 use crate::live;
-use crate::source::Source;
+use crate::source::ByteSource;
 use crate::store::{
-    AgentLines, Batch, Bookmark, LiveHistory, Log, Position, ReindexProgress, ReindexReport, Store,
+    AgentLines, LineBatch, LiveHistory, LogBookmark, LogPosition, ReindexProgress, ReindexReport,
+    SessionLog, SessionStore,
 };
-use crate::tree::{AgentRow, ApprovalRow, MailRow, TaskRow, TreeAt, TreeRow};
+use crate::tree::{AgentLocation, AgentRow, ApprovalRow, MailRow, TaskRow, TreeRow};
 
 #[derive(Debug, Clone, Default)]
 pub struct MemoryStore {
-    clock: Clock,
-    logs: Arc<Mutex<BTreeMap<SessionId, Kept>>>,
+    clock: StoreClock,
+    logs: Arc<Mutex<BTreeMap<SessionId, MemoryRollout>>>,
 }
 
 #[derive(Debug)]
-struct Kept {
+struct MemoryRollout {
     meta: SessionMeta,
     bytes: Vec<u8>,
     archived: bool,
@@ -45,14 +46,14 @@ impl MemoryStore {
         Self::default()
     }
 
-    pub fn with_clock(clock: Clock) -> Self {
+    pub fn with_clock(clock: StoreClock) -> Self {
         Self {
             clock,
             logs: Arc::default(),
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, BTreeMap<SessionId, Kept>> {
+    fn lock(&self) -> MutexGuard<'_, BTreeMap<SessionId, MemoryRollout>> {
         // Every change of the map is a single step, so a panic elsewhere leaves it whole.
         self.logs.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -60,17 +61,17 @@ impl MemoryStore {
     fn with<T>(
         &self,
         id: SessionId,
-        work: impl FnOnce(&mut Kept) -> Result<T, Error>,
-    ) -> Result<T, Error> {
+        work: impl FnOnce(&mut MemoryRollout) -> Result<T, StoreError>,
+    ) -> Result<T, StoreError> {
         let mut logs = self.lock();
-        work(logs.get_mut(&id).ok_or_else(|| Error::not_found(id))?)
+        work(logs.get_mut(&id).ok_or_else(|| StoreError::not_found(id))?)
     }
 
     /// Lists and looks up are rare here, so the index is made when one is asked for.
-    fn index(&self) -> Result<Index, Error> {
-        let mut index = Index::in_memory()?;
+    fn index(&self) -> Result<IndexDatabase, StoreError> {
+        let mut index = IndexDatabase::in_memory()?;
         for (id, kept) in &*self.lock() {
-            let log = LogAt {
+            let log = LogLocation {
                 id: *id,
                 path: None,
                 archived: kept.archived,
@@ -82,14 +83,14 @@ impl MemoryStore {
 }
 
 #[async_trait]
-impl Store for MemoryStore {
-    async fn create(&self, meta: &SessionMeta) -> Result<Box<dyn Log>, Error> {
+impl SessionStore for MemoryStore {
+    async fn create(&self, meta: &SessionMeta) -> Result<Box<dyn SessionLog>, StoreError> {
         embedded::created(meta)?;
         let first = RolloutRecord::SessionMeta(Box::new(meta.clone()));
         let mut bytes = Vec::new();
         line::encode(&[first], self.clock.now(), &mut bytes)?;
         let end = bytes.len() as u64;
-        let kept = Kept {
+        let kept = MemoryRollout {
             meta: meta.clone(),
             bytes,
             archived: false,
@@ -97,7 +98,7 @@ impl Store for MemoryStore {
         };
         let mut logs = self.lock();
         if logs.contains_key(&meta.id) {
-            return Err(Error::Exists {
+            return Err(StoreError::Exists {
                 session: meta.id,
                 path: "memory".into(),
             });
@@ -107,50 +108,56 @@ impl Store for MemoryStore {
         Ok(Box::new(MemoryLog::new(self, meta.id, end)))
     }
 
-    async fn open(&self, id: SessionId) -> Result<(Box<dyn Log>, LiveHistory), Error> {
+    async fn open(&self, id: SessionId) -> Result<(Box<dyn SessionLog>, LiveHistory), StoreError> {
         let (end, history) = self.with(id, |kept| {
             if kept.leased {
                 let by = Some(std::process::id());
-                return Err(Error::Owned { session: id, by });
+                return Err(StoreError::Owned { session: id, by });
             }
             let end = kept.bytes.len() as u64;
-            let history = kept.history(Position(end))?;
+            let history = kept.history(LogPosition(end))?;
             kept.leased = true;
             Ok((end, history))
         })?;
         Ok((Box::new(MemoryLog::new(self, id, end)), history))
     }
 
-    async fn read_live(&self, id: SessionId) -> Result<LiveHistory, Error> {
-        self.with(id, |kept| kept.history(Position(kept.bytes.len() as u64)))
+    async fn read_live(&self, id: SessionId) -> Result<LiveHistory, StoreError> {
+        self.with(id, |kept| {
+            kept.history(LogPosition(kept.bytes.len() as u64))
+        })
     }
 
-    async fn read_live_at(&self, id: SessionId, upto: Position) -> Result<LiveHistory, Error> {
+    async fn read_live_at(
+        &self,
+        id: SessionId,
+        upto: LogPosition,
+    ) -> Result<LiveHistory, StoreError> {
         self.with(id, |kept| {
             kept.check(id, upto)?;
             kept.history(upto)
         })
     }
 
-    async fn read_all(&self, id: SessionId, from: Position) -> Result<Batch, Error> {
+    async fn read_all(&self, id: SessionId, from: LogPosition) -> Result<LineBatch, StoreError> {
         self.with(id, |kept| {
             kept.check(id, from)?;
             forwards::batch(kept.bytes.as_slice(), from).map_err(in_memory)
         })
     }
 
-    async fn agent_lines(&self, id: SessionId) -> Result<AgentLines, Error> {
+    async fn agent_lines(&self, id: SessionId) -> Result<AgentLines, StoreError> {
         self.with(id, |kept| {
             let read = agent_lines::read(kept.bytes.as_slice()).map_err(in_memory)?;
             Ok(read.into_lines(kept.meta.clone(), kept.archived))
         })
     }
 
-    async fn find_bookmark(&self, id: &ResponseId) -> Result<Option<Bookmark>, Error> {
+    async fn find_bookmark(&self, id: &ResponseId) -> Result<Option<LogBookmark>, StoreError> {
         self.index()?.bookmark(id)
     }
 
-    async fn resolve(&self, text: &str) -> Result<SessionId, Error> {
+    async fn resolve(&self, text: &str) -> Result<SessionId, StoreError> {
         let ids: Vec<SessionId> = self.lock().keys().copied().collect();
         match layout::match_id(text, ids.into_iter())? {
             Some(id) => Ok(id),
@@ -158,59 +165,61 @@ impl Store for MemoryStore {
         }
     }
 
-    async fn list(&self, query: &ListQuery) -> Result<ListPage, Error> {
+    async fn list(&self, query: &ListQuery) -> Result<ListPage, StoreError> {
         self.index()?.list(query)
     }
 
-    async fn tree_of(&self, session: SessionId) -> Result<Option<TreeAt>, Error> {
+    async fn tree_of(&self, session: SessionId) -> Result<Option<AgentLocation>, StoreError> {
         self.index()?.tree_of(session)
     }
 
-    async fn trees(&self, limit: usize) -> Result<Vec<TreeRow>, Error> {
+    async fn trees(&self, limit: usize) -> Result<Vec<TreeRow>, StoreError> {
         self.index()?.trees(limit)
     }
 
-    async fn tree(&self, root: SessionId) -> Result<Vec<AgentRow>, Error> {
+    async fn tree(&self, root: SessionId) -> Result<Vec<AgentRow>, StoreError> {
         self.index()?.tree(root)
     }
 
-    async fn inbox(&self, at: TreeAt) -> Result<Vec<MailRow>, Error> {
+    async fn inbox(&self, at: AgentLocation) -> Result<Vec<MailRow>, StoreError> {
         self.index()?.inbox(at)
     }
 
-    async fn tasks_of(&self, session: SessionId) -> Result<Vec<TaskRow>, Error> {
+    async fn tasks_of(&self, session: SessionId) -> Result<Vec<TaskRow>, StoreError> {
         self.index()?.tasks_of(session)
     }
 
-    async fn open_approvals(&self, root: SessionId) -> Result<Vec<ApprovalRow>, Error> {
+    async fn open_approvals(&self, root: SessionId) -> Result<Vec<ApprovalRow>, StoreError> {
         self.index()?.open_approvals(root)
     }
 
-    async fn is_held(&self, id: SessionId) -> Result<bool, Error> {
+    async fn is_held(&self, id: SessionId) -> Result<bool, StoreError> {
         self.with(id, |kept| Ok(kept.leased))
     }
 
-    async fn archive(&self, id: SessionId) -> Result<(), Error> {
+    async fn archive(&self, id: SessionId) -> Result<(), StoreError> {
         self.with(id, |kept| kept.set_archived(id, true))
     }
 
-    async fn unarchive(&self, id: SessionId) -> Result<(), Error> {
+    async fn unarchive(&self, id: SessionId) -> Result<(), StoreError> {
         self.with(id, |kept| kept.set_archived(id, false))
     }
 
-    async fn delete(&self, id: SessionId) -> Result<Vec<SessionId>, Error> {
+    async fn delete(&self, id: SessionId) -> Result<Vec<SessionId>, StoreError> {
         let index = self.index()?;
         let sessions = match index.tree_of(id)? {
             None => vec![id],
-            Some(TreeAt { root, .. }) => deletion::with_descendants(id, root, &index.tree(root)?)?,
+            Some(AgentLocation { root, .. }) => {
+                deletion::with_descendants(id, root, &index.tree(root)?)?
+            }
         };
         let mut logs = self.lock();
         if !logs.contains_key(&id) {
-            return Err(Error::not_found(id));
+            return Err(StoreError::not_found(id));
         }
         let is_leased = |id: &&SessionId| logs.get(id).is_some_and(|kept| kept.leased);
         if let Some(session) = sessions.iter().find(is_leased) {
-            return Err(Error::Owned {
+            return Err(StoreError::Owned {
                 session: *session,
                 by: Some(std::process::id()),
             });
@@ -220,7 +229,7 @@ impl Store for MemoryStore {
     }
 
     /// A log in memory begins with its first line.
-    async fn remove_empty(&self, _id: SessionId) -> Result<bool, Error> {
+    async fn remove_empty(&self, _id: SessionId) -> Result<bool, StoreError> {
         Ok(false)
     }
 
@@ -228,7 +237,7 @@ impl Store for MemoryStore {
     async fn reindex(
         &self,
         progress: &mut (dyn FnMut(ReindexProgress) + Send),
-    ) -> Result<ReindexReport, Error> {
+    ) -> Result<ReindexReport, StoreError> {
         let report = self.index()?.report()?;
         let logs = self.lock();
         let bytes = logs.values().map(|kept| kept.bytes.len() as u64).sum();
@@ -242,31 +251,31 @@ impl Store for MemoryStore {
     }
 }
 
-impl Kept {
-    fn history(&self, end: Position) -> Result<LiveHistory, Error> {
+impl MemoryRollout {
+    fn history(&self, end: LogPosition) -> Result<LiveHistory, StoreError> {
         let live = live::read(self.bytes.as_slice(), end).map_err(in_memory)?;
         Ok(live.into_history(self.meta.clone(), self.archived))
     }
 
-    fn check(&self, session: SessionId, position: Position) -> Result<(), Error> {
+    fn check(&self, session: SessionId, position: LogPosition) -> Result<(), StoreError> {
         match self.bytes.as_slice().is_line_boundary(position.0) {
             Ok(true) => Ok(()),
-            _ => Err(Error::Position { session, position }),
+            _ => Err(StoreError::Position { session, position }),
         }
     }
 
-    fn set_archived(&mut self, session: SessionId, archived: bool) -> Result<(), Error> {
+    fn set_archived(&mut self, session: SessionId, archived: bool) -> Result<(), StoreError> {
         if self.leased {
             let by = Some(std::process::id());
-            return Err(Error::Owned { session, by });
+            return Err(StoreError::Owned { session, by });
         }
         self.archived = archived;
         Ok(())
     }
 }
 
-fn in_memory(source: std::io::Error) -> Error {
-    Error::read(Path::new("memory"), source)
+fn in_memory(source: std::io::Error) -> StoreError {
+    StoreError::read(Path::new("memory"), source)
 }
 
 #[derive(Debug)]
@@ -295,20 +304,20 @@ impl Drop for MemoryLog {
 }
 
 #[async_trait]
-impl Log for MemoryLog {
+impl SessionLog for MemoryLog {
     fn session(&self) -> SessionId {
         self.session
     }
 
-    fn position(&self) -> Position {
-        Position(self.end)
+    fn position(&self) -> LogPosition {
+        LogPosition(self.end)
     }
 
     fn path(&self) -> Option<&Path> {
         None
     }
 
-    fn append(&mut self, records: &[RolloutRecord]) -> Result<Position, Error> {
+    fn append(&mut self, records: &[RolloutRecord]) -> Result<LogPosition, StoreError> {
         let now = self.store.clock.now();
         self.end = self.store.with(self.session, |kept| {
             let before = kept.bytes.len();
@@ -319,11 +328,11 @@ impl Log for MemoryLog {
         Ok(self.position())
     }
 
-    async fn commit(&mut self) -> Result<(), Error> {
+    async fn commit(&mut self) -> Result<(), StoreError> {
         Ok(())
     }
 
-    async fn close(self: Box<Self>) -> Result<(), Error> {
+    async fn close(self: Box<Self>) -> Result<(), StoreError> {
         Ok(())
     }
 }

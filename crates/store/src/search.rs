@@ -17,10 +17,10 @@ use troupe_protocol::item::TurnItem;
 use troupe_protocol::rollout::RolloutRecord;
 
 use crate::clock::UnixMillis;
-use crate::error::Error;
+use crate::error::StoreError;
 use crate::limits::{LIST_ROWS_DEFAULT, LIST_ROWS_MAX, SNIPPET_CHARS_AFTER, SNIPPET_CHARS_BEFORE};
 use crate::list::{ArchivedFilter, ListQuery, SessionSummary, SourceKind};
-use crate::store::{Line, Position, Store};
+use crate::store::{LogLine, LogPosition, SessionStore};
 
 /// What is looked for, and where. The default looks for nothing, everywhere.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -41,30 +41,30 @@ pub struct SearchQuery {
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct SearchPage {
     /// By session, the one that changed last first; of one session, the oldest first.
-    pub hits: Vec<Hit>,
+    pub hits: Vec<SearchHit>,
     /// Asks for the next page; `None` on the last one.
     pub next: Option<String>,
     pub warnings: Vec<String>,
 }
 
 #[derive(Debug, Clone, PartialEq)]
-pub struct Hit {
+pub struct SearchHit {
     pub session: SessionSummary,
     pub at: UnixMillis,
-    pub speaker: Speaker,
+    pub speaker: HitSpeaker,
     /// The place and what is around it, on one line.
     pub snippet: String,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Speaker {
+pub enum HitSpeaker {
     User,
     Agent,
     /// The engine, for a child that ended.
     Engine,
 }
 
-impl Speaker {
+impl HitSpeaker {
     pub fn as_str(self) -> &'static str {
         match self {
             Self::User => "user",
@@ -75,7 +75,7 @@ impl Speaker {
 }
 
 /// Where a page ends: the session, when it changed, and the line after the last hit.
-struct Cursor {
+struct SearchCursor {
     updated: i64,
     session: SessionId,
     position: u64,
@@ -85,11 +85,18 @@ struct Cursor {
 const FIRST_ID: &str = "00000000-0000-0000-0000-000000000000";
 
 /// Looks for a text in what users and agents said.
-pub async fn search(store: &dyn Store, query: &SearchQuery) -> Result<SearchPage, Error> {
+pub async fn search(
+    store: &dyn SessionStore,
+    query: &SearchQuery,
+) -> Result<SearchPage, StoreError> {
     let limit = query.limit.unwrap_or(LIST_ROWS_DEFAULT);
     let limit = limit.clamp(1, LIST_ROWS_MAX);
     let mut page = SearchPage::default();
-    let from = query.cursor.as_deref().map(Cursor::parse).transpose()?;
+    let from = query
+        .cursor
+        .as_deref()
+        .map(SearchCursor::parse)
+        .transpose()?;
     let mut list = ListQuery {
         cwds: query.cwd.iter().cloned().collect(),
         archived: query.archived,
@@ -110,13 +117,13 @@ pub async fn search(store: &dyn Store, query: &SearchQuery) -> Result<SearchPage
             if query.since.is_some_and(|since| session.updated < since) {
                 return Ok(page);
             }
-            let mut position = Position(0);
+            let mut position = LogPosition(0);
             if let Some(cursor) = behind {
                 if session.updated.0 == cursor.updated && session.id != cursor.session {
                     continue;
                 }
                 if session.id == cursor.session {
-                    position = Position(cursor.position);
+                    position = LogPosition(cursor.position);
                 }
                 behind = None;
             }
@@ -136,13 +143,13 @@ pub async fn search(store: &dyn Store, query: &SearchQuery) -> Result<SearchPage
 
 /// Reads one session. Returns where to go on when the page is full.
 async fn of_session(
-    store: &dyn Store,
+    store: &dyn SessionStore,
     query: &SearchQuery,
     session: SessionSummary,
-    mut position: Position,
+    mut position: LogPosition,
     limit: usize,
     page: &mut SearchPage,
-) -> Result<Option<Cursor>, Error> {
+) -> Result<Option<SearchCursor>, StoreError> {
     loop {
         let batch = match store.read_all(session.id, position).await {
             Ok(batch) => batch,
@@ -157,7 +164,7 @@ async fn of_session(
                 continue;
             };
             if page.hits.len() == limit {
-                return Ok(Some(Cursor {
+                return Ok(Some(SearchCursor {
                     updated: session.updated.0,
                     session: session.id,
                     position: line.start.0,
@@ -172,7 +179,7 @@ async fn of_session(
     }
 }
 
-fn hit(line: &Line, query: &SearchQuery, session: &SessionSummary) -> Option<Hit> {
+fn hit(line: &LogLine, query: &SearchQuery, session: &SessionSummary) -> Option<SearchHit> {
     if !line.is("event_msg") || !may_be_message(&line.bytes) {
         return None;
     }
@@ -189,16 +196,16 @@ fn hit(line: &Line, query: &SearchQuery, session: &SessionSummary) -> Option<Hit
     let (speaker, text) = match item {
         TurnItem::UserMessage(message) => {
             let speaker = match message.metadata {
-                Some(_) => Speaker::Engine,
-                None => Speaker::User,
+                Some(_) => HitSpeaker::Engine,
+                None => HitSpeaker::User,
             };
             (speaker, words(&message.content))
         }
-        TurnItem::AgentMessage(message) => (Speaker::Agent, message.text),
+        TurnItem::AgentMessage(message) => (HitSpeaker::Agent, message.text),
         _ => return None,
     };
     let at = find(&text, &query.text)?;
-    Some(Hit {
+    Some(SearchHit {
         session: session.clone(),
         at: stamped.timestamp,
         speaker,
@@ -257,8 +264,8 @@ fn snippet(text: &str, at: usize, length: usize) -> String {
     line.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-impl Cursor {
-    fn parse(text: &str) -> Result<Self, Error> {
+impl SearchCursor {
+    fn parse(text: &str) -> Result<Self, StoreError> {
         let parse = || {
             let mut parts = text.split('_');
             let cursor = Self {
@@ -268,13 +275,13 @@ impl Cursor {
             };
             parts.next().is_none().then_some(cursor)
         };
-        parse().ok_or_else(|| Error::Cursor {
+        parse().ok_or_else(|| StoreError::Cursor {
             cursor: text.to_owned(),
         })
     }
 }
 
-impl std::fmt::Display for Cursor {
+impl std::fmt::Display for SearchCursor {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let Self {
             updated,

@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt;
 
-pub(crate) trait Source {
+pub(crate) trait ByteSource {
     fn bytes(&self) -> io::Result<u64>;
 
     fn read_exact_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<()>;
@@ -23,7 +23,7 @@ pub(crate) trait Source {
     }
 }
 
-impl Source for File {
+impl ByteSource for File {
     fn bytes(&self) -> io::Result<u64> {
         Ok(self.metadata()?.len())
     }
@@ -33,7 +33,7 @@ impl Source for File {
     }
 }
 
-impl Source for [u8] {
+impl ByteSource for [u8] {
     fn bytes(&self) -> io::Result<u64> {
         Ok(self.len() as u64)
     }

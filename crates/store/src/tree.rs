@@ -5,15 +5,15 @@
 
 use troupe_protocol::agent::AgentOrigin;
 use troupe_protocol::result::StopReason;
-use troupe_protocol::tree::{End, MailKind, MessageId};
+use troupe_protocol::tree::{MailKind, MessageId, TaskEnding};
 use troupe_protocol::{AgentId, CallId, SessionId, SubmissionId};
 
 use crate::clock::UnixMillis;
-use crate::store::Position;
+use crate::store::LogPosition;
 
 /// A place in a tree, which is named after the session of its root.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct TreeAt {
+pub struct AgentLocation {
     pub root: SessionId,
     pub agent: AgentId,
 }
@@ -40,12 +40,12 @@ pub struct AgentRow {
     pub role: Option<String>,
     pub label: Option<String>,
     pub born: UnixMillis,
-    pub standing: Standing,
+    pub standing: RecordedStatus,
     pub since: UnixMillis,
     /// The task that runs or ran last.
     pub last_task: Option<SubmissionId>,
     /// How the last task that ended did.
-    pub last_end: Option<End>,
+    pub last_end: Option<TaskEnding>,
     /// Only its results are left.
     pub is_pruned: bool,
     /// Regular messages and callbacks that wait.
@@ -56,17 +56,17 @@ pub struct AgentRow {
 /// How an agent stands, as far as it is written: whether a task that began still runs, only
 /// its process knows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Standing {
+pub enum RecordedStatus {
     PendingInit,
     Running,
-    Ended(End),
+    Ended(TaskEnding),
     Shutdown,
 }
 
 /// A task of a member of a tree.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TaskRow {
-    pub at: TreeAt,
+    pub at: AgentLocation,
     pub task: SubmissionId,
     /// `None` if it ended before it began.
     pub started: Option<UnixMillis>,
@@ -77,7 +77,7 @@ pub struct TaskRow {
     pub last_message: Option<String>,
     pub tokens: u64,
     /// Where the line with the result begins in the log of the session.
-    pub result_at: Option<Position>,
+    pub result_at: Option<LogPosition>,
 }
 
 /// A message to an agent.
@@ -115,7 +115,7 @@ pub struct ApprovalRow {
     pub what: String,
     pub asked: UnixMillis,
     /// Where the line that asks begins in the log of the session.
-    pub position: Position,
+    pub position: LogPosition,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

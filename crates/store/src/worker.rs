@@ -6,22 +6,22 @@ use std::thread::{self, JoinHandle};
 use tokio::sync::mpsc;
 use troupe_protocol::discard;
 
-use crate::error::Error;
+use crate::error::StoreError;
 
 #[derive(Debug)]
-pub(crate) struct Worker<M> {
+pub(crate) struct WorkerThread<M> {
     name: &'static str,
     /// `None` inside if the thread could not be started.
-    thread: OnceLock<Option<Running<M>>>,
+    thread: OnceLock<Option<RunningThread<M>>>,
 }
 
 #[derive(Debug)]
-struct Running<M> {
+struct RunningThread<M> {
     mailbox: mpsc::Sender<M>,
     handle: JoinHandle<()>,
 }
 
-impl<M: Send + 'static> Worker<M> {
+impl<M: Send + 'static> WorkerThread<M> {
     pub(crate) fn new(name: &'static str) -> Self {
         Self {
             name,
@@ -34,7 +34,7 @@ impl<M: Send + 'static> Worker<M> {
         &self,
         queued_max: usize,
         run: impl FnOnce() -> R,
-    ) -> Result<&mpsc::Sender<M>, Error>
+    ) -> Result<&mpsc::Sender<M>, StoreError>
     where
         R: FnOnce(mpsc::Receiver<M>) + Send + 'static,
     {
@@ -45,7 +45,7 @@ impl<M: Send + 'static> Worker<M> {
                 .name(format!("store-{}", self.name))
                 .spawn(move || run(messages))
                 .ok()?;
-            Some(Running { mailbox, handle })
+            Some(RunningThread { mailbox, handle })
         };
         match self.thread.get_or_init(start) {
             Some(running) => Ok(&running.mailbox),
@@ -53,12 +53,12 @@ impl<M: Send + 'static> Worker<M> {
         }
     }
 
-    pub(crate) fn stopped(&self) -> Error {
-        Error::Stopped { thread: self.name }
+    pub(crate) fn stopped(&self) -> StoreError {
+        StoreError::Stopped { thread: self.name }
     }
 }
 
-impl<M> Drop for Worker<M> {
+impl<M> Drop for WorkerThread<M> {
     fn drop(&mut self) {
         if let Some(Some(running)) = self.thread.take() {
             drop(running.mailbox);

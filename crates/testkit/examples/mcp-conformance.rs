@@ -14,23 +14,24 @@ use std::time::Duration;
 use async_trait::async_trait;
 use serde_json::{Map, Value, json};
 use troupe_mcp::serve::{
-    Answer, Caller, Form, Hints, Introduction, NoSuchTool, Offer, ReadError, Reply, ResourceCard,
-    ResourcePage, ResourceText, TemplateCard, ToolCard,
+    CallingClient, FormReply, NoSuchTool, OfferAnswer, QuestionForm, ResourceCard, ResourcePage,
+    ResourceReadError, ResourceText, ServerIntroduction, ServerOffer, TemplateCard, ToolCard,
+    ToolEffect,
 };
 use troupe_server::limits::KEEPALIVE_MS;
 use troupe_server::mcp::McpListener;
-use troupe_server::token::Token;
-use troupe_server::{Options, Reach, Stop};
+use troupe_server::token::AccessToken;
+use troupe_server::{ListenOptions, ListenReach, StopSignal};
 
 const TEXT: &str = "test://static-text";
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() {
     let token = std::env::args().nth(1).unwrap();
-    let listener = McpListener::bind(Options {
+    let listener = McpListener::bind(ListenOptions {
         listen: vec!["http:127.0.0.1:0".parse().unwrap()],
-        token: Some(Token::read(Path::new(&token)).unwrap()),
-        reach: Reach::ThisMachine,
+        token: Some(AccessToken::read(Path::new(&token)).unwrap()),
+        reach: ListenReach::ThisMachine,
         hosts: Vec::new(),
         origins: Vec::new(),
         tls: None,
@@ -47,7 +48,7 @@ async fn main() {
 /// Runs until it is killed.
 struct Never;
 
-impl Stop for Never {
+impl StopSignal for Never {
     async fn wanted(&mut self) {
         std::future::pending::<()>().await;
     }
@@ -57,9 +58,9 @@ impl Stop for Never {
 struct Fixture;
 
 #[async_trait]
-impl Offer for Fixture {
-    fn introduction(&self) -> Introduction {
-        Introduction {
+impl ServerOffer for Fixture {
+    fn introduction(&self) -> ServerIntroduction {
+        ServerIntroduction {
             name: "troupe-conformance".to_owned(),
             title: "What the conformance suite asks for".to_owned(),
             version: "0.0.0".to_owned(),
@@ -75,7 +76,7 @@ impl Offer for Fixture {
             description: "for the conformance suite",
             input,
             output: None,
-            hints: Hints::Reads,
+            hints: ToolEffect::Reads,
         };
         let message = json!({
             "type": "object", "properties": {"message": {"type": "string"}}, "required": ["message"],
@@ -95,13 +96,13 @@ impl Offer for Fixture {
         &self,
         tool: &str,
         arguments: Map<String, Value>,
-        caller: &Caller,
-    ) -> Result<Answer, NoSuchTool> {
+        caller: &CallingClient,
+    ) -> Result<OfferAnswer, NoSuchTool> {
         let text = match tool {
             "test_simple_text" => "This is a simple text response for testing.".to_owned(),
             "test_error_handling" => {
                 let message = "This tool intentionally returns an error for testing".to_owned();
-                return Ok(Answer::Failed { message });
+                return Ok(OfferAnswer::Failed { message });
             }
             "test_tool_with_progress" => {
                 for step in ["one", "two", "three"] {
@@ -120,10 +121,10 @@ impl Offer for Fixture {
             "json_schema_2020_12_tool" => "ok".to_owned(),
             _ => return Err(NoSuchTool),
         };
-        Ok(Answer::Done { value: None, text })
+        Ok(OfferAnswer::Done { value: None, text })
     }
 
-    async fn resources(&self, _: Option<&str>) -> Result<ResourcePage, ReadError> {
+    async fn resources(&self, _: Option<&str>) -> Result<ResourcePage, ResourceReadError> {
         let text = ResourceCard {
             uri: TEXT.to_owned(),
             name: "static-text".to_owned(),
@@ -147,7 +148,7 @@ impl Offer for Fixture {
         }]
     }
 
-    async fn read(&self, uri: &str) -> Result<ResourceText, ReadError> {
+    async fn read(&self, uri: &str) -> Result<ResourceText, ResourceReadError> {
         if uri == TEXT {
             return Ok(ResourceText {
                 mime_type: "text/plain",
@@ -157,7 +158,7 @@ impl Offer for Fixture {
         let id = uri
             .strip_prefix("test://template/")
             .and_then(|rest| rest.strip_suffix("/data"))
-            .ok_or_else(|| ReadError::NotFound(uri.to_owned()))?;
+            .ok_or_else(|| ResourceReadError::NotFound(uri.to_owned()))?;
         let data = json!({"id": id, "templateTest": true, "data": format!("Data for ID: {id}")});
         Ok(ResourceText {
             mime_type: "application/json",
@@ -166,11 +167,11 @@ impl Offer for Fixture {
     }
 }
 
-async fn ask(caller: &Caller, message: String, schema: Value) -> String {
-    let (action, content) = match caller.ask(Form { message, schema }).await {
-        Reply::Filled(fields) => ("accept", Value::Object(fields)),
-        Reply::Declined => ("decline", Value::Null),
-        Reply::Dismissed => ("cancel", Value::Null),
+async fn ask(caller: &CallingClient, message: String, schema: Value) -> String {
+    let (action, content) = match caller.ask(QuestionForm { message, schema }).await {
+        FormReply::Filled(fields) => ("accept", Value::Object(fields)),
+        FormReply::Declined => ("decline", Value::Null),
+        FormReply::Dismissed => ("cancel", Value::Null),
     };
     format!("Elicitation completed: action={action}, content={content}")
 }

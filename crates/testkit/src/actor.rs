@@ -6,11 +6,11 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use tokio::io::{DuplexStream, duplex};
 use tokio::task::JoinSet;
-use troupe_agents::{Agents, AgentsConfigurator};
+use troupe_agents::{AgentsConfigurator, TreeHandle};
 use troupe_engine::{EventStream, SessionHandle};
 use troupe_protocol::input::UserInput;
 use troupe_protocol::op::{Op, Submission};
-use troupe_protocol::{Event, EventMsg, Json, SessionId, SubmissionId};
+use troupe_protocol::{Event, EventMsg, JsonCodec, SessionId, SubmissionId};
 use troupe_server::pipe;
 use troupe_transport::{EventReader, LineWriter};
 
@@ -61,7 +61,7 @@ impl Actor {
     }
 
     /// Returns the tree that this session is the root of.
-    pub fn agents(&self) -> Agents {
+    pub fn agents(&self) -> TreeHandle {
         let tree = self.tree.as_ref().expect("the stage has agents");
         tree.agents().expect("the session was configured")
     }
@@ -88,7 +88,7 @@ impl Actor {
         id
     }
 
-    async fn write(&mut self, submission: &impl Json) {
+    async fn write(&mut self, submission: &impl JsonCodec) {
         let writer = self.submissions.as_mut().expect("more may be submitted");
         writer.push(submission).expect("a submission is JSON");
         writer.flush().await.expect("the session takes submissions");

@@ -8,14 +8,14 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use tempfile::TempDir;
-use troupe_acp::backend::{Backend, BackendConfig};
-use troupe_agents::desk::{Catalogue, ModelChoice};
-use troupe_agents::roles::{Roles, TypeChoices};
-use troupe_agents::tree::Limits;
-use troupe_agents::{AgentsConfigurator, Family, Grove, Options, Recovery};
+use troupe_acp::backend::{AcpBackend, BackendConfig};
+use troupe_agents::roles::{RoleLibrary, TypeChoices};
+use troupe_agents::tree::TreeLimits;
+use troupe_agents::tree_access::{ModelChoice, SpawnCatalogue};
+use troupe_agents::{AgentsConfigurator, Family, RecoveryPolicy, RootDeps, TreeOptions};
 use troupe_engine::{
-    Clock, Configurator, ConfigureError, Deps, EventStream, Instructions, Notice, Origin,
-    SessionHandle, Setup, WindowSettings,
+    ConfigureError, EventStream, InstructionSettings, SessionClock, SessionConfigurator,
+    SessionDeps, SessionHandle, SessionOrigin, SessionSetup, SetupNotice, WindowSettings,
 };
 use troupe_model::scripted::{MockServer, RecordedRequest, Screenplay};
 use troupe_model::{ProviderConfig, WireApi};
@@ -27,10 +27,10 @@ use troupe_protocol::policy::{
 use troupe_protocol::session::{SessionSource, TurnContext};
 use troupe_protocol::spawn::CallbackConfig;
 use troupe_protocol::{EventMsg, SessionId};
-use troupe_server::Ground;
-use troupe_store::{EmbeddedStore, Store};
-use troupe_tools::rules::{RuleSource, Trust};
-use troupe_tools::{EnvironmentPolicy, Keeping, Registry, ToolDeps, Toolbox};
+use troupe_server::SessionFactory;
+use troupe_store::{EmbeddedStore, SessionStore};
+use troupe_tools::rules::{ProjectTrust, RuleSource};
+use troupe_tools::{EnvironmentPolicy, Registry, ToolDeps, Toolbox, UndoCoverage};
 
 use crate::actor::Actor;
 
@@ -41,16 +41,16 @@ pub struct Stage {
     server: MockServer,
     settings: StageSettings,
     /// Takes the place of the files in the home.
-    store: Option<Arc<dyn Store>>,
+    store: Option<Arc<dyn SessionStore>>,
     /// How a tree is made; none if sessions have no children.
-    tree: Option<Options>,
-    clock: Clock,
+    tree: Option<TreeOptions>,
+    clock: SessionClock,
     adjust: Adjust,
 }
 
 /// The last hand on what a session runs on.
 #[derive(Clone)]
-struct Adjust(Arc<dyn Fn(&mut Setup) + Send + Sync>);
+struct Adjust(Arc<dyn Fn(&mut SessionSetup) + Send + Sync>);
 
 impl fmt::Debug for Adjust {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -67,7 +67,7 @@ struct StageSettings {
     idle_timeout_ms: u64,
     stateful: bool,
     wire: WireApi,
-    notices: Vec<Notice>,
+    notices: Vec<SetupNotice>,
     backends: BTreeMap<String, BackendConfig>,
 }
 
@@ -99,19 +99,19 @@ impl Stage {
             },
             store: None,
             tree: None,
-            clock: Clock::system(),
+            clock: SessionClock::system(),
             adjust: Adjust(Arc::new(|_| ())),
         }
     }
 
     /// Tells sessions this time.
-    pub fn clock(mut self, clock: Clock) -> Self {
+    pub fn clock(mut self, clock: SessionClock) -> Self {
         self.clock = clock;
         self
     }
 
     /// Changes what sessions run on, such as the tree they are members of.
-    pub fn adjusting(mut self, adjust: impl Fn(&mut Setup) + Send + Sync + 'static) -> Self {
+    pub fn adjusting(mut self, adjust: impl Fn(&mut SessionSetup) + Send + Sync + 'static) -> Self {
         self.adjust = Adjust(Arc::new(adjust));
         self
     }
@@ -149,7 +149,7 @@ impl Stage {
     }
 
     /// Lets the configuration have something that a person should know.
-    pub fn notice(mut self, notice: Notice) -> Self {
+    pub fn notice(mut self, notice: SetupNotice) -> Self {
         self.settings.notices.push(notice);
         self
     }
@@ -167,7 +167,7 @@ impl Stage {
     }
 
     /// Lets sessions have children, in a tree that is made like this.
-    pub fn with_tree(mut self, options: Options) -> Self {
+    pub fn with_tree(mut self, options: TreeOptions) -> Self {
         self.tree = Some(options);
         self
     }
@@ -179,23 +179,23 @@ impl Stage {
     }
 
     /// Returns what a tree is made with unless a scenario wants something else.
-    pub fn tree_options(&self, families: &[Family]) -> Options {
-        Options {
-            limits: Limits::default(),
+    pub fn tree_options(&self, families: &[Family]) -> TreeOptions {
+        TreeOptions {
+            limits: TreeLimits::default(),
             families: families.to_vec(),
-            roles: Arc::new(Roles::new(self.home())),
+            roles: Arc::new(RoleLibrary::new(self.home())),
             catalogue: Arc::new(Offers {
                 backends: self.settings.backends.clone(),
             }),
             callback: CallbackConfig::default(),
-            recovery: Recovery::Leave,
+            recovery: RecoveryPolicy::Leave,
             types: TypeChoices::default(),
             reader: None,
         }
     }
 
     /// Keeps sessions in this store.
-    pub fn keeping_in(mut self, store: Arc<dyn Store>) -> Self {
+    pub fn keeping_in(mut self, store: Arc<dyn SessionStore>) -> Self {
         self.store = Some(store);
         self
     }
@@ -229,7 +229,7 @@ impl Stage {
         body["input"].as_array().cloned().unwrap_or_default()
     }
 
-    pub fn store(&self) -> Arc<dyn Store> {
+    pub fn store(&self) -> Arc<dyn SessionStore> {
         if let Some(store) = &self.store {
             return Arc::clone(store);
         }
@@ -256,7 +256,7 @@ impl Stage {
         let deps = self.deps(self.store());
         let (deps, tree) = match self.tree.clone() {
             Some(options) => {
-                let Grove { deps, configurator } = Grove::new(deps, options);
+                let RootDeps { deps, configurator } = RootDeps::new(deps, options);
                 (deps, Some(configurator))
             }
             None => (deps, None),
@@ -270,7 +270,7 @@ impl Stage {
     }
 
     /// Returns what many sessions of one process are opened with.
-    pub fn ground(&self) -> Arc<dyn Ground> {
+    pub fn ground(&self) -> Arc<dyn SessionFactory> {
         let store = self.store();
         Arc::new(StageGround {
             deps: self.deps(Arc::clone(&store)),
@@ -282,7 +282,7 @@ impl Stage {
         })
     }
 
-    fn deps(&self, store: Arc<dyn Store>) -> Deps {
+    fn deps(&self, store: Arc<dyn SessionStore>) -> SessionDeps {
         let configurator = StageConfigurator {
             base_url: self.server.base_url(),
             home: self.home(),
@@ -292,9 +292,9 @@ impl Stage {
             adjust: self.adjust.clone(),
             launcher: Launcher::new(LauncherOptions::default()),
         };
-        Deps {
+        SessionDeps {
             clock: self.clock.clone(),
-            ..Deps::new(Arc::new(configurator))
+            ..SessionDeps::new(Arc::new(configurator))
         }
     }
 
@@ -330,17 +330,17 @@ struct Opened {
 
 #[derive(Debug)]
 struct StageGround {
-    deps: Deps,
-    options: Options,
-    store: Arc<dyn Store>,
+    deps: SessionDeps,
+    options: TreeOptions,
+    store: Arc<dyn SessionStore>,
 }
 
-impl Ground for StageGround {
-    fn grove(&self) -> Grove {
-        Grove::new(self.deps.clone(), self.options.clone())
+impl SessionFactory for StageGround {
+    fn grove(&self) -> RootDeps {
+        RootDeps::new(self.deps.clone(), self.options.clone())
     }
 
-    fn store(&self) -> Result<Arc<dyn Store>, String> {
+    fn store(&self) -> Result<Arc<dyn SessionStore>, String> {
         Ok(Arc::clone(&self.store))
     }
 }
@@ -350,7 +350,7 @@ struct StageConfigurator {
     base_url: String,
     home: PathBuf,
     cwd: PathBuf,
-    store: Arc<dyn Store>,
+    store: Arc<dyn SessionStore>,
     settings: StageSettings,
     adjust: Adjust,
     /// Shared by all agents of a tree, as in the program.
@@ -358,8 +358,8 @@ struct StageConfigurator {
 }
 
 #[async_trait]
-impl Configurator for StageConfigurator {
-    async fn configure(&self, request: &ConfigureSession) -> Result<Setup, ConfigureError> {
+impl SessionConfigurator for StageConfigurator {
+    async fn configure(&self, request: &ConfigureSession) -> Result<SessionSetup, ConfigureError> {
         let provider = ProviderConfig {
             base_url: self.base_url.clone(),
             request_max_retries: Some(self.settings.retries),
@@ -380,7 +380,7 @@ impl Configurator for StageConfigurator {
             let tools = standard_tools(self.launcher.clone(), &self.home, &self.cwd);
             ("scripted".to_owned(), model, tools)
         };
-        let mut setup = Setup {
+        let mut setup = SessionSetup {
             store: Arc::clone(&self.store),
             provider_id,
             model,
@@ -398,12 +398,12 @@ impl Configurator for StageConfigurator {
                 personality: None,
                 developer_instructions: None,
             },
-            instructions: Instructions {
+            instructions: InstructionSettings {
                 shell: "bash".to_owned(),
-                ..Instructions::default()
+                ..InstructionSettings::default()
             },
             window: self.settings.window,
-            origin: Origin {
+            origin: SessionOrigin {
                 originator: "testkit".to_owned(),
                 cli_version: "0.0.0".to_owned(),
                 source: SessionSource::Cli,
@@ -424,10 +424,10 @@ impl Configurator for StageConfigurator {
 
 impl StageConfigurator {
     /// Returns the program that a session wants in the place of a model.
-    fn backend(&self, request: &ConfigureSession) -> Option<Backend> {
+    fn backend(&self, request: &ConfigureSession) -> Option<AcpBackend> {
         let name = request.model_provider.as_ref()?;
         let config = self.settings.backends.get(name)?;
-        Some(Backend {
+        Some(AcpBackend {
             name: name.clone(),
             config: config.clone(),
             launcher: self.launcher.clone(),
@@ -449,11 +449,11 @@ fn standard_tools(launcher: Launcher, home: &Path, cwd: &Path) -> Registry {
         rules: RuleSource {
             user: Some(home.join("rules.toml")),
             projects: vec![cwd.join(".troupe/rules.toml")],
-            trust: Trust::Untrusted,
+            trust: ProjectTrust::Untrusted,
         },
     });
     toolbox
-        .with_undo(home, Keeping::PatchesAndCommands)
+        .with_undo(home, UndoCoverage::PatchesAndCommands)
         .registry()
 }
 
@@ -463,7 +463,7 @@ struct Offers {
     backends: BTreeMap<String, BackendConfig>,
 }
 
-impl Catalogue for Offers {
+impl SpawnCatalogue for Offers {
     fn models(&self) -> Option<Vec<ModelChoice>> {
         let efforts = vec![ReasoningEffort::Low, ReasoningEffort::High];
         let model = |name: &str| ModelChoice {

@@ -7,7 +7,7 @@ use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 use troupe_protocol::tool::ToolSpec;
 
-use crate::call::Call;
+use crate::call::ToolInvocation;
 use crate::item;
 use crate::tool::ToolOutput;
 
@@ -29,7 +29,10 @@ pub fn function<T: JsonSchema>(name: &str, description: &str) -> ToolSpec {
 
 /// Reads the call's arguments. What is wrong with them is shown as a failed call and answered
 /// with the shape that was expected.
-pub async fn parse<T: DeserializeOwned>(call: &Call, spec: &ToolSpec) -> Result<T, ToolOutput> {
+pub async fn parse<T: DeserializeOwned>(
+    call: &ToolInvocation,
+    spec: &ToolSpec,
+) -> Result<T, ToolOutput> {
     match read(call.input.as_str()) {
         Ok(arguments) => Ok(arguments),
         Err(problem) => {

@@ -6,16 +6,16 @@ use std::time::{Duration, Instant};
 
 use tokio_util::sync::CancellationToken;
 
-use crate::call::Call;
+use crate::call::ToolInvocation;
 
 /// Says when long file work has to stop.
 #[derive(Debug, Clone)]
-pub(crate) struct Stop {
+pub(crate) struct WorkDeadline {
     cancel: CancellationToken,
     deadline: Option<Instant>,
 }
 
-impl Stop {
+impl WorkDeadline {
     /// Stops by the clock alone.
     pub(crate) fn after(time_max: Option<Duration>) -> Self {
         Self::when(CancellationToken::new(), time_max)
@@ -35,12 +35,12 @@ impl Stop {
 
 /// A file that can be read until the work has to stop, however long its lines are.
 #[derive(Debug)]
-pub(crate) struct Stoppable<'a> {
+pub(crate) struct StoppableFile<'a> {
     pub file: File,
-    pub stop: &'a Stop,
+    pub stop: &'a WorkDeadline,
 }
 
-impl Read for Stoppable<'_> {
+impl Read for StoppableFile<'_> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         if self.stop.is_due() {
             return Err(io::Error::other("it takes too long; read a smaller part"));
@@ -49,15 +49,19 @@ impl Read for Stoppable<'_> {
     }
 }
 
-/// Runs `work` on the blocking pool. It is expected to look at [`Stop`] between steps; the
+/// Runs `work` on the blocking pool. It is expected to look at [`WorkDeadline`] between steps; the
 /// answer does not wait for it once the call is cancelled.
-pub(crate) async fn run<T, F>(call: &Call, time_max: Option<Duration>, work: F) -> Result<T, String>
+pub(crate) async fn run<T, F>(
+    call: &ToolInvocation,
+    time_max: Option<Duration>,
+    work: F,
+) -> Result<T, String>
 where
     T: Send + 'static,
-    F: FnOnce(&Stop) -> Result<T, String> + Send + 'static,
+    F: FnOnce(&WorkDeadline) -> Result<T, String> + Send + 'static,
 {
     let began = Instant::now();
-    let stop = Stop::when(call.cancel.clone(), time_max);
+    let stop = WorkDeadline::when(call.cancel.clone(), time_max);
     let mut task = tokio::task::spawn_blocking(move || work(&stop));
     tokio::select! {
         done = &mut task => match done {

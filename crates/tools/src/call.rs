@@ -21,15 +21,15 @@ use troupe_protocol::policy::{ApprovalPolicy, CollaborationMode, ReasoningEffort
 use troupe_protocol::undo::FileFact;
 use troupe_protocol::{EventMsg, PendingQuestion};
 
-use crate::digest::Digested;
+use crate::digest::FileDigest;
 
 /// One call, as it is handed to a tool.
 #[derive(Debug, Clone)]
-pub struct Call {
+pub struct ToolInvocation {
     pub id: CallId,
     pub input: ToolInput,
     pub context: Arc<CallContext>,
-    pub channel: Arc<dyn Channel>,
+    pub channel: Arc<dyn CallChannel>,
     /// Ends the call early. The tool stops what it started and still answers.
     pub cancel: CancellationToken,
     /// Why the task ends, if that is why the call is to end.
@@ -92,18 +92,18 @@ impl CallContext {
 
 /// What a running call says to its session. Implemented by the engine.
 #[async_trait]
-pub trait Channel: Send + Sync + Debug {
+pub trait CallChannel: Send + Sync + Debug {
     /// Tells what happens. Events of one call arrive in the order they were reported.
     async fn report(&self, event: ToolEvent);
 
     /// Asks a person and waits for the word. A call that is cancelled stops waiting by itself.
-    async fn ask(&self, ask: Ask) -> ReviewDecision;
+    async fn ask(&self, ask: ApprovalQuestion) -> ReviewDecision;
 
     /// Asks as [`Self::ask`] does. Where the same was agreed to elsewhere meanwhile, that is
     /// the word.
     async fn ask_unless_settled(
         &self,
-        ask: Ask,
+        ask: ApprovalQuestion,
         settled: oneshot::Receiver<ReviewDecision>,
     ) -> ReviewDecision {
         tokio::select! {
@@ -146,7 +146,7 @@ pub enum ToolEvent {
     /// Something a person should know; the call goes on.
     Warning(String),
     /// These files, as they are, may be changed next.
-    Editing(Vec<Digested>),
+    Editing(Vec<FileDigest>),
     /// What files are before they are changed, for the log.
     Files(FileFact),
     /// An event that is passed on as it is, such as one about another agent.
@@ -155,21 +155,21 @@ pub enum ToolEvent {
 
 /// A question to a person that is answered with yes or no.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Ask {
+pub enum ApprovalQuestion {
     Exec(ExecApprovalRequest),
     Patch(PatchApprovalRequest),
 }
 
-impl From<Ask> for PendingQuestion {
-    fn from(ask: Ask) -> Self {
+impl From<ApprovalQuestion> for PendingQuestion {
+    fn from(ask: ApprovalQuestion) -> Self {
         match ask {
-            Ask::Exec(request) => Self::Command(request),
-            Ask::Patch(request) => Self::Patch(request),
+            ApprovalQuestion::Exec(request) => Self::Command(request),
+            ApprovalQuestion::Patch(request) => Self::Patch(request),
         }
     }
 }
 
-impl Call {
+impl ToolInvocation {
     /// Returns the id of the item that shows this call to people.
     pub fn item_id(&self) -> ItemId {
         ItemId(self.id.0.clone())

@@ -29,38 +29,38 @@ use troupe_process::{
 };
 use troupe_protocol::command::CommandSource;
 
-use crate::approval::Agreements;
+use crate::approval::SessionApprovals;
 use crate::blocking::aborted_text;
-use crate::call::Call;
+use crate::call::ToolInvocation;
 use crate::environment::{Variables, sandbox_variables};
 use crate::limits::COMMAND_BYTES_MAX;
 use crate::login::LoginEnvironment;
-use crate::policy::{Escalation, Sandbox};
+use crate::policy::{SandboxChoice, SandboxEscalation};
 use crate::rules::RuleBook;
 use crate::tool::ToolOutput;
-use crate::undo::Keeper;
+use crate::undo::UndoRecorder;
 
-use gate::{Gate, Refusal};
+use gate::{CommandGate, CommandRefusal};
 
-pub(crate) use capture::Capture;
+pub(crate) use capture::OutputCapture;
 pub(crate) use item::CommandItem;
-pub(crate) use table::{Evicted, TerminalId, Terminals};
-pub(crate) use terminal::{Ending, Terminal, TerminalKind};
-pub(crate) use text::{Look, Standing, exit_code};
+pub(crate) use table::{BackgroundTerminals, EvictedTerminal, TerminalId};
+pub(crate) use terminal::{CommandTerminal, TerminalKind, WatchOutcome};
+pub(crate) use text::{BackgroundReport, BackgroundStatus, exit_code};
 
 /// Runs the session's commands.
 #[derive(Debug)]
-pub(crate) struct Commands {
+pub(crate) struct CommandRunner {
     launcher: Launcher,
     shell: PathBuf,
     environment: Arc<LoginEnvironment>,
-    gate: Gate,
-    keeper: Option<Arc<Keeper>>,
+    gate: CommandGate,
+    keeper: Option<Arc<UndoRecorder>>,
 }
 
 /// One command as the model asked for it.
 #[derive(Debug)]
-pub(crate) struct Wish {
+pub(crate) struct RequestedCommand {
     pub script: String,
     pub workdir: Option<String>,
     pub kind: TerminalKind,
@@ -71,20 +71,20 @@ pub(crate) struct Wish {
 
 /// One command as it would be run.
 #[derive(Debug, Clone)]
-pub(crate) struct Request {
+pub(crate) struct PreparedCommand {
     pub argv: Vec<String>,
     pub cwd: PathBuf,
     pub kind: TerminalKind,
-    pub escalation: Escalation,
+    pub escalation: SandboxEscalation,
     pub source: CommandSource,
 }
 
 /// A command that was started and watched for a while.
 #[derive(Debug)]
-pub(crate) struct Run {
-    pub terminal: Terminal,
-    pub capture: Capture,
-    pub ending: Ending,
+pub(crate) struct CommandRun {
+    pub terminal: CommandTerminal,
+    pub capture: OutputCapture,
+    pub ending: WatchOutcome,
     pub item: CommandItem,
     pub began: Instant,
 }
@@ -98,17 +98,17 @@ pub(crate) enum SandboxPermissions {
     RequireEscalated,
 }
 
-impl Commands {
+impl CommandRunner {
     pub(crate) fn new(
         launcher: Launcher,
         shell: PathBuf,
         environment: Arc<LoginEnvironment>,
-        agreements: Arc<Agreements>,
+        agreements: Arc<SessionApprovals>,
         rules: RuleBook,
-        keeper: Option<Arc<Keeper>>,
+        keeper: Option<Arc<UndoRecorder>>,
     ) -> Self {
         Self {
-            gate: Gate::new(agreements, rules, launcher.clone()),
+            gate: CommandGate::new(agreements, rules, launcher.clone()),
             launcher,
             shell,
             environment,
@@ -117,19 +117,23 @@ impl Commands {
     }
 
     /// Makes a request of what the model wrote; `Err` says what is wrong with it.
-    pub(crate) fn request(&self, call: &Call, wish: Wish) -> Result<Request, String> {
+    pub(crate) fn request(
+        &self,
+        call: &ToolInvocation,
+        wish: RequestedCommand,
+    ) -> Result<PreparedCommand, String> {
         let script = wish.script;
         check_script(&script)?;
         let cwd = call.context.resolve(wish.workdir.as_deref().unwrap_or("."));
         check_directory(&cwd)?;
         let shell = self.shell.to_string_lossy().into_owned();
-        Ok(Request {
+        Ok(PreparedCommand {
             argv: vec![shell, "-c".to_owned(), script],
             cwd,
             kind: wish.kind,
             escalation: match wish.permissions.unwrap_or_default() {
-                SandboxPermissions::UseDefault => Escalation::None,
-                SandboxPermissions::RequireEscalated => Escalation::Wanted {
+                SandboxPermissions::UseDefault => SandboxEscalation::None,
+                SandboxPermissions::RequireEscalated => SandboxEscalation::Wanted {
                     justification: wish.justification,
                 },
             },
@@ -141,24 +145,26 @@ impl Commands {
     /// the answer to a call whose command was never started.
     pub(crate) async fn run(
         &self,
-        call: &Call,
-        request: Request,
+        call: &ToolInvocation,
+        request: PreparedCommand,
         patience: Duration,
-    ) -> Result<Run, ToolOutput> {
+    ) -> Result<CommandRun, ToolOutput> {
         let asked = Instant::now();
         let prepared = tokio::select! {
             prepared = self.prepare(call, &request) => prepared,
-            () = call.cancel.cancelled() => Err(Refusal::Cancelled),
+            () = call.cancel.cancelled() => Err(CommandRefusal::Cancelled),
         };
         let item = CommandItem::new(call, &request);
         let (mut sandbox, variables) = match prepared {
             Ok(prepared) => prepared,
             // Nobody said no to it and it never began: there is nothing to show.
-            Err(Refusal::Cancelled) => {
+            Err(CommandRefusal::Cancelled) => {
                 return Err(ToolOutput::failure(aborted_text(asked.elapsed())));
             }
-            Err(Refusal::Policy(text)) => return Err(item.declined(call, text).await),
-            Err(Refusal::Denied) => return Err(item.declined(call, gate::denied_text()).await),
+            Err(CommandRefusal::Policy(text)) => return Err(item.declined(call, text).await),
+            Err(CommandRefusal::Denied) => {
+                return Err(item.declined(call, gate::denied_text()).await);
+            }
         };
         item.started(call).await;
         loop {
@@ -169,10 +175,10 @@ impl Commands {
             let process = match self.spawn(call, &request, sandbox, &variables).await {
                 Ok(process) => process,
                 Err(SpawnError::Refused { why, .. })
-                    if sandbox == Sandbox::Confined
-                        && self.gate.let_out(call, &request, &why).await =>
+                    if sandbox == SandboxChoice::Confined
+                        && self.gate.may_leave_sandbox(call, &request, &why).await =>
                 {
-                    sandbox = Sandbox::Unconfined;
+                    sandbox = SandboxChoice::Unconfined;
                     continue;
                 }
                 Err(error) => {
@@ -181,14 +187,14 @@ impl Commands {
                 }
             };
             let run = watched(call, &request, sandbox, process, began + patience).await;
-            if sandbox == Sandbox::Confined
-                && let Ending::Exited(exit) = &run.ending
+            if sandbox == SandboxChoice::Confined
+                && let WatchOutcome::Exited(exit) = &run.ending
                 // What went well without it did not need it.
                 && !exit.is_success()
                 && let Some(denial) = &exit.denial
-                && self.gate.let_out(call, &request, &denial.what).await
+                && self.gate.may_leave_sandbox(call, &request, &denial.what).await
             {
-                sandbox = Sandbox::Unconfined;
+                sandbox = SandboxChoice::Unconfined;
                 continue;
             }
             return Ok(run.shown_as(item, began));
@@ -198,10 +204,10 @@ impl Commands {
     /// Runs a command of the user's own: nobody is asked, and nothing confines it.
     pub(crate) async fn run_as_user(
         &self,
-        call: &Call,
-        request: Request,
+        call: &ToolInvocation,
+        request: PreparedCommand,
         patience: Duration,
-    ) -> Result<Run, ToolOutput> {
+    ) -> Result<CommandRun, ToolOutput> {
         let item = CommandItem::new(call, &request);
         item.started(call).await;
         let began = Instant::now();
@@ -212,14 +218,14 @@ impl Commands {
             }
         };
         match self
-            .spawn(call, &request, Sandbox::Unconfined, &variables)
+            .spawn(call, &request, SandboxChoice::Unconfined, &variables)
             .await
         {
             Ok(process) => {
                 let run = watched(
                     call,
                     &request,
-                    Sandbox::Unconfined,
+                    SandboxChoice::Unconfined,
                     process,
                     began + patience,
                 )
@@ -237,11 +243,11 @@ impl Commands {
     /// environment, and a person who was asked does not wait for it afterwards.
     async fn prepare(
         &self,
-        call: &Call,
-        request: &Request,
-    ) -> Result<(Sandbox, Arc<Variables>), Refusal> {
+        call: &ToolInvocation,
+        request: &PreparedCommand,
+    ) -> Result<(SandboxChoice, Arc<Variables>), CommandRefusal> {
         let (decision, variables) = tokio::join!(
-            self.gate.pass(call, request),
+            self.gate.decide(call, request),
             self.environment
                 .variables(&call.context.cwd, call.channel.as_ref())
         );
@@ -250,15 +256,15 @@ impl Commands {
 
     async fn spawn(
         &self,
-        call: &Call,
-        request: &Request,
-        sandbox: Sandbox,
+        call: &ToolInvocation,
+        request: &PreparedCommand,
+        sandbox: SandboxChoice,
         variables: &Variables,
     ) -> Result<Process, SpawnError> {
         let context = &call.context;
         let confinement = match sandbox {
-            Sandbox::Unconfined => Confinement::Unconfined,
-            Sandbox::Confined => Confinement::Policy {
+            SandboxChoice::Unconfined => Confinement::Unconfined,
+            SandboxChoice::Confined => Confinement::Policy {
                 policy: context.sandbox_policy.clone(),
                 cwd: context.cwd.clone(),
             },
@@ -286,20 +292,20 @@ impl Commands {
 }
 
 /// A command that was watched, and is not shown yet.
-struct Watched {
-    terminal: Terminal,
-    capture: Capture,
-    ending: Ending,
+struct WatchedCommand {
+    terminal: CommandTerminal,
+    capture: OutputCapture,
+    ending: WatchOutcome,
 }
 
-impl Watched {
-    fn shown_as(self, item: CommandItem, began: Instant) -> Run {
+impl WatchedCommand {
+    fn shown_as(self, item: CommandItem, began: Instant) -> CommandRun {
         let Self {
             terminal,
             capture,
             ending,
         } = self;
-        Run {
+        CommandRun {
             terminal,
             capture,
             ending,
@@ -310,13 +316,13 @@ impl Watched {
 }
 
 async fn watched(
-    call: &Call,
-    request: &Request,
-    sandbox: Sandbox,
+    call: &ToolInvocation,
+    request: &PreparedCommand,
+    sandbox: SandboxChoice,
     process: Process,
     until: Instant,
-) -> Watched {
-    let terminal = Terminal::new(
+) -> WatchedCommand {
+    let terminal = CommandTerminal::new(
         process,
         request.argv.clone(),
         request.cwd.clone(),
@@ -324,9 +330,9 @@ async fn watched(
         call.context.sandbox_policy.clone(),
         sandbox,
     );
-    let mut capture = Capture::new();
+    let mut capture = OutputCapture::new();
     let ending = terminal.watch(call, until, &mut capture).await;
-    Watched {
+    WatchedCommand {
         terminal,
         capture,
         ending,

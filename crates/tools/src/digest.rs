@@ -12,14 +12,14 @@ use crate::limits::{DIGEST_BYTES_MAX, DIGEST_PIECE_BYTES};
 
 /// One file, at one moment.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Digested {
+pub struct FileDigest {
     pub path: PathBuf,
     /// SHA-256 of the contents, in hex. `None` if there is no file, or none that can be read
     /// in a reasonable time.
     pub sha256: Option<String>,
 }
 
-impl Digested {
+impl FileDigest {
     /// Looks at a file. Blocks on the file system.
     pub fn look(path: PathBuf) -> Self {
         Self {

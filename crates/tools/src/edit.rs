@@ -22,44 +22,44 @@ use troupe_protocol::command::{FileChanges, WorkStatus};
 use troupe_protocol::item::{FileChangeItem, TurnItem};
 use troupe_protocol::policy::{SandboxMode, SandboxPolicy};
 
-use crate::approval::{Agreed, Agreements, Answer};
+use crate::approval::{ApprovalAnswer, ApprovedAction, SessionApprovals};
 use crate::blocking;
-use crate::call::{Ask, Call, CallContext, ToolEvent};
+use crate::call::{ApprovalQuestion, CallContext, ToolEvent, ToolInvocation};
 use crate::digest;
 use crate::environment::Variables;
 use crate::item;
-use crate::patch::Roots;
+use crate::patch::PatchRoots;
 use crate::patch::shell::ShellPatch;
-use crate::policy::{self, Reach, Sandbox, Verdict};
-use crate::rules::{RuleBook, Ruling};
+use crate::policy::{self, EditReach, PolicyVerdict, SandboxChoice};
+use crate::rules::{CommandRuling, RuleBook};
 use crate::tool::ToolOutput;
 use crate::turn_diff::TurnDiff;
-use crate::undo::Keeper;
-use crate::worker::{Rights, Workers};
+use crate::undo::UndoRecorder;
+use crate::worker::{FileWorkers, WriteRights};
 
-pub(crate) use work::{Applying, Planned, Planning};
+pub(crate) use work::{ApplyPatchWork, PlanPatchWork, PlannedPatch};
 
 /// Applies patches for the session's tools.
 #[derive(Debug)]
-pub(crate) struct Editor {
-    agreements: Arc<Agreements>,
-    workers: Workers,
+pub(crate) struct PatchEditor {
+    agreements: Arc<SessionApprovals>,
+    workers: FileWorkers,
     /// Names the temporary directory, which is writable.
     variables: Arc<Variables>,
     /// No patch gets there unless a person lets it.
     troupe_home: Option<PathBuf>,
-    keeper: Option<Arc<Keeper>>,
+    keeper: Option<Arc<UndoRecorder>>,
     turn_diff: Arc<TurnDiff>,
     rules: RuleBook,
 }
 
-impl Editor {
+impl PatchEditor {
     pub(crate) fn new(
-        agreements: Arc<Agreements>,
-        workers: Workers,
+        agreements: Arc<SessionApprovals>,
+        workers: FileWorkers,
         variables: Arc<Variables>,
         troupe_home: Option<PathBuf>,
-        keeper: Option<Arc<Keeper>>,
+        keeper: Option<Arc<UndoRecorder>>,
         turn_diff: Arc<TurnDiff>,
         rules: RuleBook,
     ) -> Self {
@@ -77,14 +77,14 @@ impl Editor {
     /// Applies the patch as one call of `tool`. Relative paths start at `cwd`.
     pub(crate) async fn apply(
         &self,
-        call: &Call,
+        call: &ToolInvocation,
         tool: &str,
         body: String,
         cwd: PathBuf,
     ) -> ToolOutput {
         let began = Instant::now();
         let body: Arc<str> = body.into();
-        let planning = Planning {
+        let planning = PlanPatchWork {
             body: Arc::clone(&body),
             cwd: cwd.clone(),
             roots: self.roots(&call.context),
@@ -104,26 +104,26 @@ impl Editor {
         );
         let ruling = self.ruling(call, &planned).await;
         let verdict = policy::ruled_edit(verdict, &ruling, &planned.reach, context.approval_policy);
-        let verdict = policy::held(verdict, context.sandbox_held.as_deref());
+        let verdict = policy::keep_in_sandbox(verdict, context.sandbox_held.as_deref());
         let mut item = FileChangeItem {
             id: call.item_id(),
             changes: planned.changes.clone(),
             status: WorkStatus::InProgress,
-            auto_approved: matches!(verdict, Verdict::Allow(_)),
+            auto_approved: matches!(verdict, PolicyVerdict::Allow(_)),
             stdout: String::new(),
             stderr: String::new(),
         };
         let refusal = match verdict {
-            Verdict::Allow(_) => None,
-            Verdict::Refuse(text) => Some(text),
-            Verdict::Ask { reason, then } => {
+            PolicyVerdict::Allow(_) => None,
+            PolicyVerdict::Refuse(text) => Some(text),
+            PolicyVerdict::Ask { reason, then } => {
                 let ask = request(call, &item.changes, reason, &planned.reach);
                 let matter = matter(&planned, then, context.sandbox_policy.mode());
                 match self.agreements.obtain(call, matter, ask).await {
-                    Answer::Yes => None,
-                    Answer::No => Some(DENIED_TEXT.to_owned()),
+                    ApprovalAnswer::Yes => None,
+                    ApprovalAnswer::No => Some(DENIED_TEXT.to_owned()),
                     // Nobody said no to it and it never began: there is nothing to show.
-                    Answer::Cancelled => {
+                    ApprovalAnswer::Cancelled => {
                         return ToolOutput::failure(blocking::aborted_text(began.elapsed()));
                     }
                 }
@@ -155,7 +155,7 @@ impl Editor {
     }
 
     /// Returns what the user's rules say about the files of a patch.
-    async fn ruling(&self, call: &Call, planned: &Planned) -> Ruling {
+    async fn ruling(&self, call: &ToolInvocation, planned: &PlannedPatch) -> CommandRuling {
         let rules = self.rules.current();
         for warning in self.rules.warnings() {
             call.channel.report(ToolEvent::Warning(warning)).await;
@@ -174,11 +174,11 @@ impl Editor {
         };
         let looked = blocking::finish(looking).await;
         // It fails only while the engine shuts down, and then nothing is changed any more.
-        looked.unwrap_or(Ruling::Silent)
+        looked.unwrap_or(CommandRuling::Silent)
     }
 
     /// Tells what the turn's patches come to by now.
-    async fn tell_diff(&self, call: &Call) {
+    async fn tell_diff(&self, call: &ToolInvocation) {
         let context = &call.context;
         let diff = self.turn_diff.now(&context.turn_id, &context.cwd).await;
         if let Some(unified_diff) = diff {
@@ -190,7 +190,7 @@ impl Editor {
     /// Applies a patch that came as a shell command run in `cwd`.
     pub(crate) async fn apply_shell(
         &self,
-        call: &Call,
+        call: &ToolInvocation,
         tool: &str,
         patch: ShellPatch,
         cwd: &Path,
@@ -205,14 +205,17 @@ impl Editor {
         context: &CallContext,
         body: Arc<str>,
         cwd: PathBuf,
-        planned: Planned,
+        planned: PlannedPatch,
     ) -> Result<String, String> {
         // What the kernel lets it write, and what we do.
         let (rights, roots) = match planned.reach {
-            Reach::Inside => (Rights::Turn, self.roots(context)),
-            Reach::Outside { .. } => (Rights::Granted(planned.directories), Roots::Unrestricted),
+            EditReach::Inside => (WriteRights::Turn, self.roots(context)),
+            EditReach::Outside { .. } => (
+                WriteRights::Granted(planned.directories),
+                PatchRoots::Unrestricted,
+            ),
         };
-        let applying = Applying {
+        let applying = ApplyPatchWork {
             body,
             cwd,
             roots,
@@ -221,15 +224,15 @@ impl Editor {
         self.workers.write(context, rights, applying).await
     }
 
-    fn roots(&self, context: &CallContext) -> Roots {
+    fn roots(&self, context: &CallContext) -> PatchRoots {
         match &context.sandbox_policy {
-            SandboxPolicy::DangerFullAccess => Roots::Unrestricted,
+            SandboxPolicy::DangerFullAccess => PatchRoots::Unrestricted,
             policy => {
                 let mut table = writable_roots(policy, &context.cwd, &self.variables);
                 if let Some(home) = &self.troupe_home {
-                    table = table.guarding(home);
+                    table = table.protecting_home(home);
                 }
-                Roots::Within {
+                PatchRoots::Within {
                     writable: table.writable,
                     protected: table.protected,
                     protected_names: table.protected_names.iter().map(|&it| it.into()).collect(),
@@ -251,17 +254,21 @@ fn both_names(path: PathBuf) -> [PathBuf; 2] {
 
 /// Returns what a yes to a patch is bound to: the files, and beyond the writable roots, where
 /// the user's own programs read and run them, the change that was shown.
-fn matter(planned: &Planned, sandbox: Sandbox, mode: SandboxMode) -> Vec<Agreed> {
+fn matter(
+    planned: &PlannedPatch,
+    sandbox: SandboxChoice,
+    mode: SandboxMode,
+) -> Vec<ApprovedAction> {
     let is_beyond = match planned.reach {
-        Reach::Inside => false,
-        Reach::Outside { .. } => mode != SandboxMode::DangerFullAccess,
+        EditReach::Inside => false,
+        EditReach::Outside { .. } => mode != SandboxMode::DangerFullAccess,
     };
     let shown = is_beyond.then(|| {
         let shown = json!(planned.changes).to_string();
         digest::of_bytes(shown.as_bytes())
     });
     let paths = planned.touched.iter().map(|file| file.path.clone());
-    let edit = |path| Agreed::Edit {
+    let edit = |path| ApprovedAction::Edit {
         path,
         sandbox,
         shown: shown.clone(),
@@ -269,12 +276,17 @@ fn matter(planned: &Planned, sandbox: Sandbox, mode: SandboxMode) -> Vec<Agreed>
     paths.map(edit).collect()
 }
 
-fn request(call: &Call, changes: &FileChanges, reason: String, reach: &Reach) -> Ask {
+fn request(
+    call: &ToolInvocation,
+    changes: &FileChanges,
+    reason: String,
+    reach: &EditReach,
+) -> ApprovalQuestion {
     let grant_root = match reach {
-        Reach::Inside => None,
-        Reach::Outside { path, .. } => path.parent().map(Path::to_path_buf),
+        EditReach::Inside => None,
+        EditReach::Outside { path, .. } => path.parent().map(Path::to_path_buf),
     };
-    Ask::Patch(PatchApprovalRequest {
+    ApprovalQuestion::Patch(PatchApprovalRequest {
         call_id: call.id.clone(),
         turn_id: call.context.turn_id.clone(),
         changes: changes.clone(),

@@ -24,7 +24,7 @@ pub(crate) type Variables = BTreeMap<String, String>;
 #[serde(default)]
 pub struct EnvironmentPolicy {
     /// Where to begin.
-    pub inherit: Inherit,
+    pub inherit: InheritedVariables,
     /// Keep variables whose names look like secrets, or whose values are addresses with a
     /// password in them. The model provider's keys are dropped all the same.
     pub ignore_default_excludes: bool,
@@ -38,7 +38,8 @@ pub struct EnvironmentPolicy {
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
-pub enum Inherit {
+#[schemars(rename = "Inherit")]
+pub enum InheritedVariables {
     /// The user's whole login environment.
     #[default]
     All,
@@ -69,9 +70,9 @@ impl EnvironmentPolicy {
     /// the variable with the model provider's key.
     pub fn apply(&self, inherited: &Variables, secrets: &[String]) -> Variables {
         let begins = |name: &str| match self.inherit {
-            Inherit::All => true,
-            Inherit::Core => CORE.contains(&name),
-            Inherit::None => false,
+            InheritedVariables::All => true,
+            InheritedVariables::Core => CORE.contains(&name),
+            InheritedVariables::None => false,
         };
         let is_secret = |name: &str, value: &str| {
             secrets.iter().any(|secret| secret == name)

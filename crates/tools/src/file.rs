@@ -17,14 +17,14 @@ use crate::limits::LINKS_MAX;
 /// The kernel keeps confined work from it; this says so in words, and covers what a weaker
 /// backend leaves open.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
-pub(crate) struct Hidden {
+pub(crate) struct HiddenDirectory {
     root: Option<PathBuf>,
     /// Directories inside it that can be read.
     #[serde(default)]
     shown: Vec<PathBuf>,
 }
 
-impl Hidden {
+impl HiddenDirectory {
     pub(crate) fn new(root: Option<PathBuf>, shown: Vec<PathBuf>) -> Self {
         Self { root, shown }
     }
@@ -77,7 +77,7 @@ impl Hidden {
 
 /// Opens a regular file and returns its size. Anything else is refused: a pipe or a device
 /// would block or never end.
-pub(crate) fn open_regular(path: &Path, hidden: &Hidden) -> Result<(File, u64), String> {
+pub(crate) fn open_regular(path: &Path, hidden: &HiddenDirectory) -> Result<(File, u64), String> {
     let file = OpenOptions::new()
         .read(true)
         // Without it, opening a named pipe waits for a writer.

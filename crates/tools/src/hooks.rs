@@ -27,32 +27,37 @@ use troupe_process::Launcher;
 use troupe_protocol::EventMsg;
 use troupe_protocol::event::BackgroundEvent;
 
-use crate::call::{CallContext, Channel, ToolEvent};
+use crate::call::{CallChannel, CallContext, ToolEvent};
 
 pub(crate) use around::around;
 pub use event::{HookEvent, HookInput, ToolAnswer, ToolCalled};
 pub use settings::{Hook, HookCommand, HookSettings, OnFailure};
 
-use event::{Moment, VERSION};
-use run::{Ran, Runner};
+use event::{HookEventName, VERSION};
+use run::{HookOutcome, HookRunner};
 
 /// The hooks of one configuration. Shared by all sessions that it counts for.
 #[derive(Debug)]
-pub struct Hooks {
+pub struct HookSet {
     settings: HookSettings,
-    runner: Runner,
+    runner: HookRunner,
 }
 
 /// Why something must not happen, for the model and for people.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Refusal {
+pub struct HookRefusal {
     pub hook: String,
     pub reason: String,
 }
 
-impl Refusal {
+impl HookRefusal {
     /// Tells people: the model reads the reason, and may not pass it on.
-    async fn told(self, moment: Moment, subject: &str, channel: &dyn Channel) -> Self {
+    async fn reported(
+        self,
+        moment: HookEventName,
+        subject: &str,
+        channel: &dyn CallChannel,
+    ) -> Self {
         let Self { hook, reason } = &self;
         let of = if subject.is_empty() { "" } else { " " };
         let warning = format!("hook {hook} refused {moment}{of}{subject}: {reason}");
@@ -61,7 +66,7 @@ impl Refusal {
     }
 }
 
-impl Hooks {
+impl HookSet {
     /// Returns nothing where nothing is configured: then nothing is done for it either.
     /// `secrets` are left out of the environment that hooks get.
     pub fn new(
@@ -75,7 +80,7 @@ impl Hooks {
             return None;
         }
         environment.retain(|name, _| !secrets.contains(name));
-        let runner = Runner {
+        let runner = HookRunner {
             launcher,
             environment,
             shell,
@@ -93,8 +98,8 @@ impl Hooks {
         &self,
         context: &CallContext,
         last_message: Option<&str>,
-        channel: &dyn Channel,
-    ) -> Result<(), Refusal> {
+        channel: &dyn CallChannel,
+    ) -> Result<(), HookRefusal> {
         let event = HookEvent::OnStop { last_message };
         self.consult(&self.settings.on_stop, "", event, context, channel)
             .await
@@ -107,8 +112,8 @@ impl Hooks {
         subject: &str,
         event: HookEvent<'_>,
         context: &CallContext,
-        channel: &dyn Channel,
-    ) -> Result<(), Refusal> {
+        channel: &dyn CallChannel,
+    ) -> Result<(), HookRefusal> {
         let fitting: Vec<&Hook> = hooks.iter().filter(|hook| hook.matches(subject)).collect();
         if fitting.is_empty() {
             return Ok(());
@@ -135,20 +140,20 @@ impl Hooks {
     async fn run(
         &self,
         hook: &Hook,
-        moment: Moment,
+        moment: HookEventName,
         subject: &str,
         input: &[u8],
         cwd: &Path,
-        channel: &dyn Channel,
-    ) -> Result<(), Refusal> {
+        channel: &dyn CallChannel,
+    ) -> Result<(), HookRefusal> {
         let name = hook.name();
         let started = Instant::now();
         let ran = self.runner.run(hook, moment, input, cwd).await;
         let took_ms = started.elapsed().as_millis();
         let what = match &ran {
-            Ran::Allowed => "allowed",
-            Ran::Refused { .. } => "refused",
-            Ran::Failed { .. } => "failed",
+            HookOutcome::Allowed => "allowed",
+            HookOutcome::Refused { .. } => "refused",
+            HookOutcome::Failed { .. } => "failed",
         };
         let of = if subject.is_empty() { "" } else { " " };
         let message = format!("hook {name}: {moment}{of}{subject} {what} after {took_ms} ms");
@@ -159,19 +164,19 @@ impl Hooks {
         });
         channel.report(ToolEvent::Other(Box::new(told))).await;
         match (ran, hook.on_failure) {
-            (Ran::Allowed, _) => Ok(()),
-            (Ran::Refused { reason }, _) => {
-                let refusal = Refusal { hook: name, reason };
-                Err(refusal.told(moment, subject, channel).await)
+            (HookOutcome::Allowed, _) => Ok(()),
+            (HookOutcome::Refused { reason }, _) => {
+                let refusal = HookRefusal { hook: name, reason };
+                Err(refusal.reported(moment, subject, channel).await)
             }
-            (Ran::Failed { why }, OnFailure::Refuse) => {
-                let refusal = Refusal {
+            (HookOutcome::Failed { why }, OnFailure::Refuse) => {
+                let refusal = HookRefusal {
                     reason: format!("the hook failed, and its on_failure is \"refuse\": {why}"),
                     hook: name,
                 };
-                Err(refusal.told(moment, subject, channel).await)
+                Err(refusal.reported(moment, subject, channel).await)
             }
-            (Ran::Failed { why }, OnFailure::Allow) => {
+            (HookOutcome::Failed { why }, OnFailure::Allow) => {
                 let warning = format!("hook {name} ({moment}) failed and was passed over: {why}");
                 channel.report(ToolEvent::Warning(warning)).await;
                 Ok(())

@@ -7,11 +7,15 @@ use troupe_protocol::command::WorkStatus;
 use troupe_protocol::history::{ContentItem, ToolOutputBody};
 use troupe_protocol::item::{ToolCallItem, TurnItem};
 
-use crate::call::{Call, ToolEvent};
+use crate::call::{ToolEvent, ToolInvocation};
 use crate::tool::ToolOutput;
 
 /// Runs `work` as a tool-call item: started before, completed with the answer after.
-pub async fn shown(call: &Call, tool: &str, work: impl Future<Output = ToolOutput>) -> ToolOutput {
+pub async fn shown(
+    call: &ToolInvocation,
+    tool: &str,
+    work: impl Future<Output = ToolOutput>,
+) -> ToolOutput {
     let mut item = ToolCallItem {
         id: call.item_id(),
         tool: tool.to_owned(),
@@ -34,11 +38,11 @@ pub async fn shown(call: &Call, tool: &str, work: impl Future<Output = ToolOutpu
 }
 
 /// Shows and answers a call that could not even begin.
-pub async fn failed(call: &Call, tool: &str, text: String) -> ToolOutput {
+pub async fn failed(call: &ToolInvocation, tool: &str, text: String) -> ToolOutput {
     shown(call, tool, async { ToolOutput::failure(text) }).await
 }
 
-fn arguments(call: &Call) -> Value {
+fn arguments(call: &ToolInvocation) -> Value {
     let text = call.input.as_str();
     serde_json::from_str(text).unwrap_or_else(|_| Value::String(text.to_owned()))
 }

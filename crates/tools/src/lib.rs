@@ -18,11 +18,11 @@
 
 // The port: what the engine sees.
 mod call;
+mod item_tracker;
 mod registry;
 mod source;
 mod tool;
 mod toolbox;
-mod witness;
 
 // The tools.
 mod answers;
@@ -60,17 +60,19 @@ pub mod truncate;
 mod limits;
 
 pub use answers::check_answers;
-pub use approval::Consent;
+pub use approval::ApprovalMemory;
 pub use builtin::update_plan::plan_set_by;
-pub use call::{Ask, Call, CallContext, Channel, ToolEvent, ToolInput};
+pub use call::{ApprovalQuestion, CallChannel, CallContext, ToolEvent, ToolInput, ToolInvocation};
 pub use command::check_script;
 pub use environment::{
-    EnvironmentPolicy, Inherit, has_secret_name, holds_credentials, sandbox_variables,
+    EnvironmentPolicy, InheritedVariables, has_secret_name, holds_credentials, sandbox_variables,
 };
 pub use login::shell;
-pub use picture::{Picture, Scale};
-pub use policy::{Sandbox, Verdict};
+pub use picture::{ModelPicture, PictureScale};
+pub use policy::{PolicyVerdict, SandboxChoice};
 pub use registry::Registry;
-pub use source::{Gathered, Listener, Revision, ToolSource, callable, server_prefix};
-pub use tool::{Claim, Concurrency, Tool, ToolOutput};
-pub use toolbox::{BUILT_IN_TOOLS, Keeping, ToolDeps, Toolbox};
+pub use source::{
+    GatherListener, GatheredTools, SourceRevision, ToolSource, callable, server_prefix,
+};
+pub use tool::{DeliveryClaim, Tool, ToolConcurrency, ToolOutput};
+pub use toolbox::{BUILT_IN_TOOLS, ToolDeps, Toolbox, UndoCoverage};

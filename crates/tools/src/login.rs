@@ -6,7 +6,7 @@ use std::sync::Arc;
 use tokio::sync::OnceCell;
 use troupe_process::{Launcher, login_environment};
 
-use crate::call::{Channel, ToolEvent};
+use crate::call::{CallChannel, ToolEvent};
 use crate::environment::{EnvironmentPolicy, Variables};
 
 /// The user's login environment, filtered. It is captured by the first command that needs it:
@@ -18,11 +18,11 @@ pub(crate) struct LoginEnvironment {
     policy: EnvironmentPolicy,
     inherited: Variables,
     secrets: Vec<String>,
-    captured: OnceCell<Captured>,
+    captured: OnceCell<CapturedEnvironment>,
 }
 
 #[derive(Debug)]
-struct Captured {
+struct CapturedEnvironment {
     /// For commands of the model's.
     filtered: Arc<Variables>,
     /// For commands of the user's own.
@@ -48,18 +48,22 @@ impl LoginEnvironment {
     }
 
     /// Returns the filtered variables.
-    pub(crate) async fn variables(&self, cwd: &Path, channel: &dyn Channel) -> Arc<Variables> {
+    pub(crate) async fn variables(&self, cwd: &Path, channel: &dyn CallChannel) -> Arc<Variables> {
         Arc::clone(&self.captured(cwd, channel).await.filtered)
     }
 
     /// Returns what the user's own commands find: everything but the keys of model providers,
     /// because a model reads what the commands write.
-    pub(crate) async fn own_variables(&self, cwd: &Path, channel: &dyn Channel) -> Arc<Variables> {
+    pub(crate) async fn own_variables(
+        &self,
+        cwd: &Path,
+        channel: &dyn CallChannel,
+    ) -> Arc<Variables> {
         Arc::clone(&self.captured(cwd, channel).await.own)
     }
 
     /// A login shell that fails is told, and the engine's own environment is used in its place.
-    async fn captured(&self, cwd: &Path, channel: &dyn Channel) -> &Captured {
+    async fn captured(&self, cwd: &Path, channel: &dyn CallChannel) -> &CapturedEnvironment {
         let captured = self.captured.get_or_init(|| async {
             let captured =
                 login_environment(&self.launcher, &self.shell, cwd, &self.inherited).await;
@@ -79,7 +83,7 @@ impl LoginEnvironment {
                 ignore_default_excludes: true,
                 ..EnvironmentPolicy::default()
             };
-            Captured {
+            CapturedEnvironment {
                 filtered: Arc::new(self.policy.apply(&variables, &self.secrets)),
                 own: Arc::new(everything.apply(&variables, &self.secrets)),
             }

@@ -7,9 +7,9 @@
 //!                                                └─ changes(): what a person is shown first
 //! ```
 //!
-//! [`Parser`] takes the text in any pieces while a model still writes it; [`Patch::parse`] is
+//! [`PatchParser`] takes the text in any pieces while a model still writes it; [`Patch::parse`] is
 //! the same parser fed at once. [`plan`] reads every file and computes every new content, so
-//! a patch that does not fit is refused before anything is written. [`Plan::apply`] holds the
+//! a patch that does not fit is refused before anything is written. [`PatchPlan::apply`] holds the
 //! directories that the plan has opened: a directory swapped meanwhile redirects nothing.
 //!
 //! # Decisions
@@ -28,7 +28,7 @@
 //!   after it. Only UTF-8 files can be edited; any file can be moved or deleted. Hard links
 //!   and extended attributes do not survive an edit, as with most editors.
 //! - **Places.** A chunk is searched after the previous one, exactly first, then with blanks
-//!   and typographic characters forgiven; the first match wins, and a [`Note`] says when
+//!   and typographic characters forgiven; the first match wins, and a [`PatchNote`] says when
 //!   there were others or when something was forgiven. `@@` lines in sequence narrow the
 //!   place. Added lines alone go below their `@@` line, without one to the end of the file.
 //!   `*** End of File` is tried at the end, then anywhere if that is unambiguous.
@@ -46,21 +46,21 @@ mod limits;
 mod locate;
 mod note;
 mod parse;
-pub(crate) mod place;
 mod plan;
 pub mod shell;
 mod standalone;
+pub(crate) mod target;
 mod text;
 
-pub use apply::{Applied, ApplyError, FileAction};
-pub(crate) use difference::{Context, difference};
-pub use edit::Mismatch;
-pub use locate::Forgiven;
-pub use note::Note;
-pub use parse::{Chunk, ChunkLine, FileOp, ParseError, Parser, Patch};
-pub use place::Roots;
-pub use plan::{Found, Plan, PlanError, plan};
-pub use standalone::{Finished, run_standalone};
+pub use apply::{AppliedPatch, ApplyError, FileAction};
+pub(crate) use difference::{DiffContext, difference};
+pub use edit::ChunkMismatch;
+pub use locate::MatchTolerance;
+pub use note::PatchNote;
+pub use parse::{ChunkLine, FileOp, ParseError, Patch, PatchChunk, PatchParser};
+pub use plan::{FileSighting, PatchPlan, PlanError, plan};
+pub use standalone::{StandaloneResult, run_standalone};
+pub use target::PatchRoots;
 
 /// The grammar of a patch in Lark syntax, for tools that take plain text.
 pub const GRAMMAR: &str = include_str!("patch/grammar.lark");

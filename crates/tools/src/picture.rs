@@ -17,7 +17,7 @@ use image::{
 };
 use tokio::sync::Semaphore;
 
-use crate::file::{self, Hidden};
+use crate::file::{self, HiddenDirectory};
 use crate::limits::{
     IMAGE_DECODE_BYTES_MAX, IMAGE_FILE_BYTES_MAX, IMAGE_PIXELS_MAX, IMAGE_SIDE_MAX_PX,
     IMAGES_AT_ONCE_MAX,
@@ -27,29 +27,34 @@ static DECODERS: Semaphore = Semaphore::const_new(IMAGES_AT_ONCE_MAX);
 
 /// A picture that a model can be shown.
 #[derive(Debug)]
-pub struct Picture {
+pub struct ModelPicture {
     format: ImageFormat,
     bytes: Vec<u8>,
 }
 
 /// How large a picture may be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Scale {
+pub enum PictureScale {
     /// As large as providers look at.
     Fitting,
     /// As it is.
     Original,
 }
 
-impl Picture {
+impl ModelPicture {
     /// Reads a file of the user's. Blocks; `Err` says what is wrong with it.
-    pub fn read(path: &Path, scale: Scale) -> Result<Self, String> {
-        let (file, size) = file::open_regular(path, &Hidden::default())?;
+    pub fn read(path: &Path, scale: PictureScale) -> Result<Self, String> {
+        let (file, size) = file::open_regular(path, &HiddenDirectory::default())?;
         Self::load(file, size, path, scale)
     }
 
     /// Reads an open file. `path` is what it is called.
-    pub(crate) fn load(file: File, size: u64, path: &Path, scale: Scale) -> Result<Self, String> {
+    pub(crate) fn load(
+        file: File,
+        size: u64,
+        path: &Path,
+        scale: PictureScale,
+    ) -> Result<Self, String> {
         let shown = path.display();
         let too_large = |size: u64| {
             format!(
@@ -71,7 +76,7 @@ impl Picture {
     }
 
     /// Reads a `data:` address. Blocks; `Err` says what is wrong with it.
-    pub fn from_url(url: &str, scale: Scale) -> Result<Self, String> {
+    pub fn from_url(url: &str, scale: PictureScale) -> Result<Self, String> {
         let encoded = url
             .strip_prefix("data:")
             .and_then(|rest| rest.split_once(','))
@@ -115,7 +120,7 @@ impl Picture {
         url
     }
 
-    fn check(bytes: Vec<u8>, scale: Scale, shown: &str) -> Result<Self, String> {
+    fn check(bytes: Vec<u8>, scale: PictureScale, shown: &str) -> Result<Self, String> {
         let Some(format) = file::image_format(&bytes) else {
             return Err(format!(
                 "{shown} is not a PNG, JPEG, GIF or WebP image, by its first bytes"
@@ -124,10 +129,10 @@ impl Picture {
         let picture = Self { format, bytes };
         picture.check_pixels(shown)?;
         let scaled = picture.decode().and_then(|image| match scale {
-            Scale::Fitting if image.width().max(image.height()) > IMAGE_SIDE_MAX_PX => {
+            PictureScale::Fitting if image.width().max(image.height()) > IMAGE_SIDE_MAX_PX => {
                 picture.scaled_down(&image).map(Some)
             }
-            Scale::Fitting | Scale::Original => Ok(None),
+            PictureScale::Fitting | PictureScale::Original => Ok(None),
         });
         match scaled {
             Ok(scaled) => Ok(scaled.unwrap_or(picture)),

@@ -29,17 +29,17 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 use troupe_protocol::policy::{ApprovalPolicy, SandboxMode, SandboxPolicy};
 
-use crate::rules::{Ruling, SandboxUse, Wording};
-use crate::safety::Judgement;
+use crate::rules::{CommandRuling, RuleCoverage, SandboxUse};
+use crate::safety::SafetyJudgement;
 
 /// What is to happen with a call.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Verdict {
-    Allow(Sandbox),
+pub enum PolicyVerdict {
+    Allow(SandboxChoice),
     Ask {
         reason: String,
         /// How it runs once a person agrees.
-        then: Sandbox,
+        then: SandboxChoice,
     },
     /// With what the model is told.
     Refuse(String),
@@ -47,77 +47,80 @@ pub enum Verdict {
 
 /// How a command runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Sandbox {
+pub enum SandboxChoice {
     Confined,
     Unconfined,
 }
 
 /// Whether the model wants its command out of the sandbox.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Escalation {
+pub(crate) enum SandboxEscalation {
     None,
     Wanted { justification: Option<String> },
 }
 
 /// Decides about a command before it runs.
 pub(crate) fn command(
-    judgement: &Judgement,
-    ruling: &Ruling,
-    escalation: &Escalation,
+    judgement: &SafetyJudgement,
+    ruling: &CommandRuling,
+    escalation: &SandboxEscalation,
     approval: ApprovalPolicy,
     sandbox: &SandboxPolicy,
-) -> Verdict {
+) -> PolicyVerdict {
     let unruled = |judgement| without_rules(judgement, escalation, approval, sandbox);
     match (ruling, judgement) {
-        (Ruling::Forbid(rule), _) => Verdict::Refuse(format!(
+        (CommandRuling::Forbid(rule), _) => PolicyVerdict::Refuse(format!(
             "refused: {rule} forbids this command. Do not try it by other means: reach the goal \
              another way, or tell the user what to run"
         )),
-        (Ruling::Ask(rule), _) => {
+        (CommandRuling::Ask(rule), _) => {
             ask_instead(unruled(judgement), &format!("{rule} says to ask"), approval)
         }
-        (Ruling::Unreadable(error), Judgement::Unknown { .. } | Judgement::Dangerous { .. }) => {
-            ask_instead(
-                unruled(judgement),
-                &format!("the rules cannot be read ({error})"),
-                approval,
-            )
-        }
         (
-            Ruling::Allow {
-                wording: Wording::Beginning,
+            CommandRuling::Unreadable(error),
+            SafetyJudgement::Unknown { .. } | SafetyJudgement::Dangerous { .. },
+        ) => ask_instead(
+            unruled(judgement),
+            &format!("the rules cannot be read ({error})"),
+            approval,
+        ),
+        (
+            CommandRuling::Allow {
+                wording: RuleCoverage::Beginning,
                 ..
             },
-            Judgement::Dangerous { .. },
+            SafetyJudgement::Dangerous { .. },
         )
-        | (Ruling::Silent, _)
-        | (Ruling::Unreadable(_), Judgement::KnownSafe) => unruled(judgement),
-        (Ruling::Allow { sandbox: off, .. }, _) => {
+        | (CommandRuling::Silent, _)
+        | (CommandRuling::Unreadable(_), SafetyJudgement::KnownSafe) => unruled(judgement),
+        (CommandRuling::Allow { sandbox: off, .. }, _) => {
             let leaves = *off == SandboxUse::Off && sandbox.mode() == SandboxMode::WorkspaceWrite;
             if leaves {
-                Verdict::Allow(Sandbox::Unconfined)
+                PolicyVerdict::Allow(SandboxChoice::Unconfined)
             } else {
-                unruled(&Judgement::KnownSafe)
+                unruled(&SafetyJudgement::KnownSafe)
             }
         }
     }
 }
 
 /// Makes a question of what would run.
-fn ask_instead(verdict: Verdict, why: &str, approval: ApprovalPolicy) -> Verdict {
+fn ask_instead(verdict: PolicyVerdict, why: &str, approval: ApprovalPolicy) -> PolicyVerdict {
     match verdict {
-        Verdict::Refuse(_) => verdict,
-        Verdict::Allow(_) | Verdict::Ask { .. } if approval == ApprovalPolicy::Never => {
-            Verdict::Refuse(format!(
+        PolicyVerdict::Refuse(_) => verdict,
+        PolicyVerdict::Allow(_) | PolicyVerdict::Ask { .. }
+            if approval == ApprovalPolicy::Never =>
+        {
+            PolicyVerdict::Refuse(format!(
                 "refused: {why}, and nobody can be asked under the approval policy `never`. Reach \
                  the goal another way, or tell the user what to run"
             ))
         }
-        Verdict::Allow(then) => Verdict::Ask {
+        PolicyVerdict::Allow(then) => PolicyVerdict::Ask {
             reason: why.to_owned(),
             then,
         },
-        Verdict::Ask { reason, then } => Verdict::Ask {
+        PolicyVerdict::Ask { reason, then } => PolicyVerdict::Ask {
             reason: format!("{reason}; {why}"),
             then,
         },
@@ -125,106 +128,118 @@ fn ask_instead(verdict: Verdict, why: &str, approval: ApprovalPolicy) -> Verdict
 }
 
 fn without_rules(
-    judgement: &Judgement,
-    escalation: &Escalation,
+    judgement: &SafetyJudgement,
+    escalation: &SandboxEscalation,
     approval: ApprovalPolicy,
     sandbox: &SandboxPolicy,
-) -> Verdict {
+) -> PolicyVerdict {
     if sandbox.mode() == SandboxMode::DangerFullAccess {
         return unconfined(judgement, approval);
     }
-    if let Escalation::Wanted { justification } = escalation {
-        return leaving(justification.as_deref(), approval);
+    if let SandboxEscalation::Wanted { justification } = escalation {
+        return leaving_verdict(justification.as_deref(), approval);
     }
     match (approval, judgement) {
-        (ApprovalPolicy::Never, Judgement::Dangerous { why }) => Verdict::Refuse(format!(
-            "refused: {why}; nobody can be asked under the approval policy `never`. Reach the \
+        (ApprovalPolicy::Never, SafetyJudgement::Dangerous { why }) => {
+            PolicyVerdict::Refuse(format!(
+                "refused: {why}; nobody can be asked under the approval policy `never`. Reach the \
              goal another way, or tell the user what to run"
-        )),
-        (_, Judgement::Dangerous { why }) => Verdict::Ask {
+            ))
+        }
+        (_, SafetyJudgement::Dangerous { why }) => PolicyVerdict::Ask {
             reason: format!("dangerous: {why}"),
-            then: Sandbox::Confined,
+            then: SandboxChoice::Confined,
         },
-        (ApprovalPolicy::Untrusted, Judgement::Unknown { why }) => Verdict::Ask {
+        (ApprovalPolicy::Untrusted, SafetyJudgement::Unknown { why }) => PolicyVerdict::Ask {
             reason: format!("not known to be safe: {why}"),
-            then: Sandbox::Confined,
+            then: SandboxChoice::Confined,
         },
-        (_, Judgement::KnownSafe)
+        (_, SafetyJudgement::KnownSafe)
         | (
             ApprovalPolicy::OnFailure | ApprovalPolicy::OnRequest | ApprovalPolicy::Never,
-            Judgement::Unknown { .. },
-        ) => Verdict::Allow(Sandbox::Confined),
+            SafetyJudgement::Unknown { .. },
+        ) => PolicyVerdict::Allow(SandboxChoice::Confined),
     }
 }
 
-fn unconfined(judgement: &Judgement, approval: ApprovalPolicy) -> Verdict {
+fn unconfined(judgement: &SafetyJudgement, approval: ApprovalPolicy) -> PolicyVerdict {
     let reason = match (approval, judgement) {
-        (ApprovalPolicy::Untrusted, Judgement::Unknown { why }) => {
+        (ApprovalPolicy::Untrusted, SafetyJudgement::Unknown { why }) => {
             format!("not known to be safe: {why}")
         }
-        (ApprovalPolicy::Untrusted, Judgement::Dangerous { why }) => format!("dangerous: {why}"),
-        _ => return Verdict::Allow(Sandbox::Unconfined),
+        (ApprovalPolicy::Untrusted, SafetyJudgement::Dangerous { why }) => {
+            format!("dangerous: {why}")
+        }
+        _ => return PolicyVerdict::Allow(SandboxChoice::Unconfined),
     };
-    Verdict::Ask {
+    PolicyVerdict::Ask {
         reason,
-        then: Sandbox::Unconfined,
+        then: SandboxChoice::Unconfined,
     }
 }
 
-fn leaving(justification: Option<&str>, approval: ApprovalPolicy) -> Verdict {
+fn leaving_verdict(justification: Option<&str>, approval: ApprovalPolicy) -> PolicyVerdict {
     if approval == ApprovalPolicy::Never {
-        return Verdict::Refuse(
+        return PolicyVerdict::Refuse(
             "refused: under the approval policy `never` nobody can allow a command to leave the \
              sandbox. Call again without sandbox_permissions, or reach the goal another way"
                 .to_owned(),
         );
     }
     match justification.map(str::trim) {
-        None | Some("") => Verdict::Refuse(
+        None | Some("") => PolicyVerdict::Refuse(
             "say in `justification`, as a question to the user, why this command has to run \
              outside of the sandbox, and call again"
                 .to_owned(),
         ),
-        Some(justification) => Verdict::Ask {
+        Some(justification) => PolicyVerdict::Ask {
             reason: justification.to_owned(),
-            then: Sandbox::Unconfined,
+            then: SandboxChoice::Unconfined,
         },
     }
 }
 
 /// Decides about a command that a rule would let out of the sandbox, where confined commands can
 /// have chosen what it runs.
-pub(crate) fn unbound(approval: ApprovalPolicy) -> Verdict {
+pub(crate) fn unbound(approval: ApprovalPolicy) -> PolicyVerdict {
     let why = "a rule lets it run outside of the sandbox, and here commands in the sandbox can \
                have written what it runs (the program, or hooks and settings of a repository)";
-    ask_instead(Verdict::Allow(Sandbox::Unconfined), why, approval)
+    ask_instead(
+        PolicyVerdict::Allow(SandboxChoice::Unconfined),
+        why,
+        approval,
+    )
 }
 
 /// Decides about typing into a command that runs outside of the sandbox.
-pub(crate) fn typing(approval: ApprovalPolicy, argv: &[String]) -> Verdict {
+pub(crate) fn typing(approval: ApprovalPolicy, argv: &[String]) -> PolicyVerdict {
     let words = argv.iter().map(String::as_str);
     let command = shlex::try_join(words).unwrap_or_else(|_| argv.join(" "));
     let why = format!("it types this into `{command}`, which runs outside of the sandbox");
-    ask_instead(Verdict::Allow(Sandbox::Unconfined), &why, approval)
+    ask_instead(
+        PolicyVerdict::Allow(SandboxChoice::Unconfined),
+        &why,
+        approval,
+    )
 }
 
 /// Takes out of a verdict what lets a call leave a sandbox that it is held in; `why` says who
 /// holds it. What a rule would let out runs inside.
-pub(crate) fn held(verdict: Verdict, why: Option<&str>) -> Verdict {
+pub(crate) fn keep_in_sandbox(verdict: PolicyVerdict, why: Option<&str>) -> PolicyVerdict {
     let Some(why) = why else {
         return verdict;
     };
     match verdict {
-        Verdict::Allow(_) => Verdict::Allow(Sandbox::Confined),
-        Verdict::Ask {
-            then: Sandbox::Unconfined,
+        PolicyVerdict::Allow(_) => PolicyVerdict::Allow(SandboxChoice::Confined),
+        PolicyVerdict::Ask {
+            then: SandboxChoice::Unconfined,
             ..
-        } => Verdict::Refuse(format!(
+        } => PolicyVerdict::Refuse(format!(
             "refused: {why}, so nothing leaves this agent's sandbox and nobody is asked to let it. \
              Stay inside it (call without sandbox_permissions), or say in your answer what has \
              to be done outside, and why"
         )),
-        verdict @ (Verdict::Ask { .. } | Verdict::Refuse(_)) => verdict,
+        verdict @ (PolicyVerdict::Ask { .. } | PolicyVerdict::Refuse(_)) => verdict,
     }
 }
 
@@ -237,19 +252,19 @@ pub(crate) fn after_denial(approval: ApprovalPolicy, denial: &str) -> Option<Str
 /// Whether a command that the sandbox stops is watched by the call that started it, which is
 /// when [`after_denial`] counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Watched {
+pub(crate) enum WatchStart {
     FromTheStart,
     Later,
 }
 
 /// Tells the model what it can do about a command that the sandbox stopped.
-pub(crate) fn denial_hint(approval: ApprovalPolicy, watched: Watched) -> &'static str {
+pub(crate) fn denial_hint(approval: ApprovalPolicy, watched: WatchStart) -> &'static str {
     match (approval, watched) {
         (ApprovalPolicy::Never, _) => "it cannot leave the sandbox: reach the goal another way",
-        (ApprovalPolicy::OnFailure, Watched::FromTheStart) => {
+        (ApprovalPolicy::OnFailure, WatchStart::FromTheStart) => {
             "the user was asked and did not let it run without the sandbox"
         }
-        (ApprovalPolicy::OnFailure, Watched::Later)
+        (ApprovalPolicy::OnFailure, WatchStart::Later)
         | (ApprovalPolicy::OnRequest | ApprovalPolicy::Untrusted, _) => {
             "if it must run outside of the sandbox, call again with sandbox_permissions \
              \"require_escalated\" and a justification"
@@ -259,7 +274,7 @@ pub(crate) fn denial_hint(approval: ApprovalPolicy, watched: Watched) -> &'stati
 
 /// Where the files of an edit lie.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) enum Reach {
+pub(crate) enum EditReach {
     Inside,
     /// At least this one may not be written.
     Outside {
@@ -268,50 +283,58 @@ pub(crate) enum Reach {
     },
 }
 
-/// Decides about an edit. [`Sandbox::Confined`] keeps it inside the writable roots.
-pub(crate) fn edit(reach: &Reach, approval: ApprovalPolicy, sandbox: &SandboxPolicy) -> Verdict {
+/// Decides about an edit. [`SandboxChoice::Confined`] keeps it inside the writable roots.
+pub(crate) fn edit(
+    reach: &EditReach,
+    approval: ApprovalPolicy,
+    sandbox: &SandboxPolicy,
+) -> PolicyVerdict {
     let anywhere = sandbox.mode() == SandboxMode::DangerFullAccess;
     let then = match reach {
-        Reach::Inside if !anywhere => Sandbox::Confined,
-        Reach::Inside | Reach::Outside { .. } => Sandbox::Unconfined,
+        EditReach::Inside if !anywhere => SandboxChoice::Confined,
+        EditReach::Inside | EditReach::Outside { .. } => SandboxChoice::Unconfined,
     };
     let reason = match (approval, reach) {
-        (ApprovalPolicy::Untrusted, Reach::Inside) => {
+        (ApprovalPolicy::Untrusted, EditReach::Inside) => {
             "every edit is asked for under the approval policy `untrusted`".to_owned()
         }
-        (ApprovalPolicy::Untrusted, Reach::Outside { why, .. }) => why.clone(),
-        (_, Reach::Inside) => return Verdict::Allow(then),
-        (_, Reach::Outside { .. }) if anywhere => return Verdict::Allow(then),
-        (ApprovalPolicy::Never, Reach::Outside { path, why }) => {
-            return Verdict::Refuse(refused_outside(path, why, sandbox));
+        (ApprovalPolicy::Untrusted, EditReach::Outside { why, .. }) => why.clone(),
+        (_, EditReach::Inside) => return PolicyVerdict::Allow(then),
+        (_, EditReach::Outside { .. }) if anywhere => return PolicyVerdict::Allow(then),
+        (ApprovalPolicy::Never, EditReach::Outside { path, why }) => {
+            return PolicyVerdict::Refuse(refused_outside(path, why, sandbox));
         }
-        (ApprovalPolicy::OnFailure | ApprovalPolicy::OnRequest, Reach::Outside { why, .. }) => {
+        (ApprovalPolicy::OnFailure | ApprovalPolicy::OnRequest, EditReach::Outside { why, .. }) => {
             why.clone()
         }
     };
-    Verdict::Ask { reason, then }
+    PolicyVerdict::Ask { reason, then }
 }
 
 /// Applies the user's rules about edits to what would be without them.
 pub(crate) fn ruled_edit(
-    verdict: Verdict,
-    ruling: &Ruling,
-    reach: &Reach,
+    verdict: PolicyVerdict,
+    ruling: &CommandRuling,
+    reach: &EditReach,
     approval: ApprovalPolicy,
-) -> Verdict {
+) -> PolicyVerdict {
     match (ruling, reach) {
-        (Ruling::Silent, _) | (Ruling::Allow { .. }, Reach::Outside { .. }) => verdict,
-        (Ruling::Allow { .. }, Reach::Inside) => match verdict {
-            Verdict::Ask { then, .. } => Verdict::Allow(then),
+        (CommandRuling::Silent, _) | (CommandRuling::Allow { .. }, EditReach::Outside { .. }) => {
+            verdict
+        }
+        (CommandRuling::Allow { .. }, EditReach::Inside) => match verdict {
+            PolicyVerdict::Ask { then, .. } => PolicyVerdict::Allow(then),
             other => other,
         },
-        (Ruling::Ask(rule), _) => ask_instead(verdict, &format!("{rule} says to ask"), approval),
-        (Ruling::Unreadable(error), _) => ask_instead(
+        (CommandRuling::Ask(rule), _) => {
+            ask_instead(verdict, &format!("{rule} says to ask"), approval)
+        }
+        (CommandRuling::Unreadable(error), _) => ask_instead(
             verdict,
             &format!("the rules cannot be read ({error})"),
             approval,
         ),
-        (Ruling::Forbid(rule), _) => Verdict::Refuse(format!(
+        (CommandRuling::Forbid(rule), _) => PolicyVerdict::Refuse(format!(
             "refused by {rule}: these files are not to be changed. Do not try it by other means: \
              reach the goal another way, or tell the user what to change"
         )),

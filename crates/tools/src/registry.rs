@@ -8,18 +8,18 @@ use std::sync::Arc;
 use futures_util::FutureExt as _;
 use troupe_protocol::tool::ToolSpec;
 
-use crate::approval::{Agreements, Consent};
-use crate::call::{Call, Channel};
-use crate::command::Terminals;
-use crate::hooks::{self, Hooks};
+use crate::approval::{ApprovalMemory, SessionApprovals};
+use crate::call::{CallChannel, ToolInvocation};
+use crate::command::BackgroundTerminals;
+use crate::hooks::{self, HookSet};
 use crate::item;
-use crate::source::{Gathered, Revision, ToolSource};
-use crate::tool::{Concurrency, Tool, ToolOutput};
+use crate::item_tracker::ItemTracker;
+use crate::source::{GatheredTools, SourceRevision, ToolSource};
+use crate::tool::{Tool, ToolConcurrency, ToolOutput};
 use crate::toolbox::{ToolDeps, Toolbox};
 use crate::turn_diff::TurnDiff;
-use crate::undo::Keeper;
+use crate::undo::UndoRecorder;
 use crate::user_shell::{self, UserShell};
-use crate::witness::Witness;
 
 /// Offers the tools to the model and runs its calls. One per session.
 #[derive(Debug)]
@@ -30,27 +30,27 @@ pub struct Registry {
     /// Runs the user's own commands.
     user_shell: Option<UserShell>,
     /// What every tool must pass, also one that comes later.
-    filters: Vec<Filter>,
+    filters: Vec<ToolFilter>,
     /// Why nothing leaves the sandbox, whoever agrees.
     held: Option<Arc<str>>,
     /// What people agreed to.
-    agreements: Arc<Agreements>,
-    later: Option<Later>,
+    agreements: Arc<SessionApprovals>,
+    later: Option<ToolSourceState>,
     /// What calls left running. It ends with the registry.
-    terminals: Arc<Terminals>,
+    terminals: Arc<BackgroundTerminals>,
     /// Knows what calls did to files, if that is kept.
-    keeper: Option<Arc<Keeper>>,
+    keeper: Option<Arc<UndoRecorder>>,
     /// Remembers the files that the turn's patches touched.
     turn_diff: Arc<TurnDiff>,
     /// What the user wants to be run around calls; mostly nothing.
-    hooks: Option<Arc<Hooks>>,
+    hooks: Option<Arc<HookSet>>,
 }
 
 /// Tells by its name whether a tool may be used.
 #[derive(Clone)]
-struct Filter(Arc<dyn Fn(&str) -> bool + Send + Sync>);
+struct ToolFilter(Arc<dyn Fn(&str) -> bool + Send + Sync>);
 
-impl fmt::Debug for Filter {
+impl fmt::Debug for ToolFilter {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Filter")
     }
@@ -58,9 +58,9 @@ impl fmt::Debug for Filter {
 
 /// Where further tools come from, and which of its states the registry knows.
 #[derive(Debug, Clone)]
-struct Later {
+struct ToolSourceState {
     source: Arc<dyn ToolSource>,
-    known: Revision,
+    known: SourceRevision,
     /// The names that came from it.
     names: BTreeSet<String>,
 }
@@ -94,7 +94,7 @@ impl Registry {
 
     pub(crate) fn with_terminals(
         tools: impl IntoIterator<Item = Arc<dyn Tool>>,
-        terminals: Arc<Terminals>,
+        terminals: Arc<BackgroundTerminals>,
         user_shell: UserShell,
     ) -> Self {
         Self {
@@ -104,16 +104,16 @@ impl Registry {
         }
     }
 
-    pub(crate) fn with_keeper(self, keeper: Option<Arc<Keeper>>) -> Self {
+    pub(crate) fn with_keeper(self, keeper: Option<Arc<UndoRecorder>>) -> Self {
         Self { keeper, ..self }
     }
 
-    pub(crate) fn with_agreements(self, agreements: Arc<Agreements>) -> Self {
+    pub(crate) fn with_agreements(self, agreements: Arc<SessionApprovals>) -> Self {
         Self { agreements, ..self }
     }
 
     /// Has what people agree to count for all registries with this consent.
-    pub fn share_consent(&self, consent: &Arc<Consent>) {
+    pub fn share_consent(&self, consent: &Arc<ApprovalMemory>) {
         self.agreements.share(consent);
     }
 
@@ -127,16 +127,16 @@ impl Registry {
     }
 
     /// Returns what takes back changes of files; none if they are not kept.
-    pub fn keeper(&self) -> Option<&Arc<Keeper>> {
+    pub fn keeper(&self) -> Option<&Arc<UndoRecorder>> {
         self.keeper.as_ref()
     }
 
     #[must_use]
-    pub fn with_hooks(self, hooks: Option<Arc<Hooks>>) -> Self {
+    pub fn with_hooks(self, hooks: Option<Arc<HookSet>>) -> Self {
         Self { hooks, ..self }
     }
 
-    pub fn hooks(&self) -> Option<&Arc<Hooks>> {
+    pub fn hooks(&self) -> Option<&Arc<HookSet>> {
         self.hooks.as_ref()
     }
 
@@ -153,7 +153,7 @@ impl Registry {
             self.tools.into_iter().partition(|(name, _)| allows(name));
         self.tools = allowed;
         self.withheld.extend(withheld.into_keys());
-        self.filters.push(Filter(Arc::new(allows)));
+        self.filters.push(ToolFilter(Arc::new(allows)));
         self
     }
 
@@ -169,9 +169,9 @@ impl Registry {
 
     /// Has further tools come from a source.
     pub fn set_source(&mut self, source: Arc<dyn ToolSource>) {
-        self.later = Some(Later {
+        self.later = Some(ToolSourceState {
             source,
-            known: Revision::NOTHING,
+            known: SourceRevision::NOTHING,
             names: BTreeSet::new(),
         });
     }
@@ -200,7 +200,7 @@ impl Registry {
     /// Returns the registry with what its source has now. What calls left running belongs to
     /// both.
     #[must_use]
-    pub fn renewed(&self, gathered: Gathered) -> Self {
+    pub fn with_gathered_tools(&self, gathered: GatheredTools) -> Self {
         let mut tools = self.tools.clone();
         let mut withheld = self.withheld.clone();
         for name in self.later.iter().flat_map(|later| &later.names) {
@@ -215,7 +215,7 @@ impl Registry {
                 continue;
             }
             names.insert(name.clone());
-            if self.filters.iter().all(|Filter(allows)| allows(&name)) {
+            if self.filters.iter().all(|ToolFilter(allows)| allows(&name)) {
                 tools.insert(name, tool);
             } else {
                 withheld.insert(name);
@@ -228,7 +228,7 @@ impl Registry {
             filters: self.filters.clone(),
             held: self.held.clone(),
             agreements: Arc::clone(&self.agreements),
-            later: self.later.as_ref().map(|later| Later {
+            later: self.later.as_ref().map(|later| ToolSourceState {
                 source: Arc::clone(&later.source),
                 known: gathered.revision,
                 names,
@@ -251,17 +251,17 @@ impl Registry {
 
     /// Returns how a call of this name may be scheduled. A name that is not known is only
     /// answered, so it may run beside anything.
-    pub fn concurrency(&self, name: &str) -> Concurrency {
+    pub fn concurrency(&self, name: &str) -> ToolConcurrency {
         self.find(name)
-            .map_or(Concurrency::Shared, |tool| tool.concurrency())
+            .map_or(ToolConcurrency::Shared, |tool| tool.concurrency())
     }
 
     /// Runs one call. A name that is not known, and a tool that panics, are told to the model.
-    pub async fn call(&self, name: &str, call: Call) -> ToolOutput {
+    pub async fn call(&self, name: &str, call: ToolInvocation) -> ToolOutput {
         let Some(tool) = self.find(name) else {
-            return self.unknown(name, &call).await;
+            return self.unknown_tool_answer(name, &call).await;
         };
-        let call = self.held(call);
+        let call = self.with_session_sandbox(call);
         let run = |call| guarded(name, call, |call| tool.call(call));
         match &self.hooks {
             None => run(call).await,
@@ -270,7 +270,7 @@ impl Registry {
     }
 
     /// Tells a call what holds for all of the session's.
-    fn held(&self, mut call: Call) -> Call {
+    fn with_session_sandbox(&self, mut call: ToolInvocation) -> ToolInvocation {
         if let Some(held) = &self.held {
             Arc::make_mut(&mut call.context).sandbox_held = Some(Arc::clone(held));
         }
@@ -278,7 +278,7 @@ impl Registry {
     }
 
     /// Runs a command of the user's own, which is the call's input. No policy is asked.
-    pub async fn user_command(&self, call: Call) -> ToolOutput {
+    pub async fn user_command(&self, call: ToolInvocation) -> ToolOutput {
         let Some(shell) = &self.user_shell else {
             let text = "this session has no shell for commands of the user's own".to_owned();
             return item::failed(&call, user_shell::NAME, text).await;
@@ -292,7 +292,7 @@ impl Registry {
         self.terminals.end_all().await;
     }
 
-    async fn unknown(&self, name: &str, call: &Call) -> ToolOutput {
+    async fn unknown_tool_answer(&self, name: &str, call: &ToolInvocation) -> ToolOutput {
         if self.withheld.contains(name) {
             let text = format!(
                 "this agent may not use {name}: the role it was given does not allow it; go on \
@@ -314,13 +314,17 @@ impl Registry {
 }
 
 /// Runs a call. A panic of its is told to the model, and what it had begun is shown to be over.
-async fn guarded<F>(name: &str, call: Call, run: impl FnOnce(Call) -> F) -> ToolOutput
+async fn guarded<F>(
+    name: &str,
+    call: ToolInvocation,
+    run: impl FnOnce(ToolInvocation) -> F,
+) -> ToolOutput
 where
     F: Future<Output = ToolOutput>,
 {
-    let witness = Arc::new(Witness::new(Arc::clone(&call.channel)));
-    let watched = Call {
-        channel: Arc::clone(&witness) as Arc<dyn Channel>,
+    let witness = Arc::new(ItemTracker::new(Arc::clone(&call.channel)));
+    let watched = ToolInvocation {
+        channel: Arc::clone(&witness) as Arc<dyn CallChannel>,
         ..call
     };
     match AssertUnwindSafe(run(watched)).catch_unwind().await {

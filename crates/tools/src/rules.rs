@@ -47,20 +47,20 @@ use std::path::PathBuf;
 use serde::{Deserialize, Serialize};
 
 pub use amend::{AmendError, RuleChoice, append, remove};
-pub use book::{RuleBook, RuleSource, Rules, Trust};
-pub use matching::{Ruling, Wording};
-pub use parse::FileError;
+pub use book::{ProjectTrust, RuleBook, RuleSet, RuleSource};
+pub use matching::{CommandRuling, RuleCoverage};
+pub use parse::RulesFileError;
 
 /// What a rule says about a command. The stricter one is the greater one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Decision {
+pub enum RuleDecision {
     Allow,
     Ask,
     Forbid,
 }
 
-impl Decision {
+impl RuleDecision {
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Allow => "allow",
@@ -82,10 +82,10 @@ pub enum SandboxUse {
 /// One rule.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(try_from = "WrittenRule")]
-pub struct Rule {
+pub struct CommandRule {
     pub matter: RuleMatter,
-    pub decision: Decision,
-    /// `off` only with [`Decision::Allow`] of a command.
+    pub decision: RuleDecision,
+    /// `off` only with [`RuleDecision::Allow`] of a command.
     pub sandbox: SandboxUse,
     pub reason: Option<String>,
 }
@@ -108,14 +108,14 @@ struct WrittenRule {
     prefix: Option<Vec<String>>,
     edit: Option<String>,
     mcp: Option<String>,
-    decision: Decision,
+    decision: RuleDecision,
     #[serde(default)]
     sandbox: SandboxUse,
     #[serde(default)]
     reason: Option<String>,
 }
 
-impl TryFrom<WrittenRule> for Rule {
+impl TryFrom<WrittenRule> for CommandRule {
     type Error = &'static str;
 
     fn try_from(written: WrittenRule) -> Result<Self, Self::Error> {
@@ -135,7 +135,7 @@ impl TryFrom<WrittenRule> for Rule {
     }
 }
 
-impl Rule {
+impl CommandRule {
     /// Says what is wrong with the rule, if anything is.
     pub fn check(&self) -> Result<(), String> {
         let prefix = match &self.matter {
@@ -150,12 +150,14 @@ impl Rule {
             return Err("prefix is empty: expected the first words of a command".to_owned());
         }
         match self.decision {
-            Decision::Ask | Decision::Forbid if self.sandbox == SandboxUse::Off => Err(format!(
-                "sandbox = \"off\" goes with the decision allow, found {}",
-                self.decision.as_str()
-            )),
-            Decision::Ask | Decision::Forbid => Ok(()),
-            Decision::Allow => match prefix::too_broad(prefix) {
+            RuleDecision::Ask | RuleDecision::Forbid if self.sandbox == SandboxUse::Off => {
+                Err(format!(
+                    "sandbox = \"off\" goes with the decision allow, found {}",
+                    self.decision.as_str()
+                ))
+            }
+            RuleDecision::Ask | RuleDecision::Forbid => Ok(()),
+            RuleDecision::Allow => match prefix::too_broad(prefix) {
                 Some(why) => Err(format!("allow {}: {why}", self.words())),
                 None => Ok(()),
             },
@@ -196,7 +198,7 @@ impl RuleMatter {
 /// A rule and where it is written.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PlacedRule {
-    pub rule: Rule,
+    pub rule: CommandRule,
     pub file: PathBuf,
     pub line: usize,
 }

@@ -36,7 +36,7 @@ use script::shell_script;
 
 /// What the words of a command tell about it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Judgement {
+pub enum SafetyJudgement {
     /// It only reads, whatever its arguments name.
     KnownSafe,
     /// Nothing is known against it, but not enough for it.
@@ -46,17 +46,17 @@ pub enum Judgement {
 }
 
 /// Judges a command as it will be executed: program and arguments.
-pub fn judge(argv: &[String]) -> Judgement {
+pub fn judge(argv: &[String]) -> SafetyJudgement {
     if let Some(why) = danger::in_command(argv) {
-        return Judgement::Dangerous { why };
+        return SafetyJudgement::Dangerous { why };
     }
     verdict(reads_only(argv.to_vec()))
 }
 
 /// Judges the text of a shell script.
-pub fn judge_script(script: &str) -> Judgement {
+pub fn judge_script(script: &str) -> SafetyJudgement {
     if let Some(why) = danger::in_script(script) {
-        return Judgement::Dangerous { why };
+        return SafetyJudgement::Dangerous { why };
     }
     verdict(plain_commands(script).and_then(all_read_only))
 }
@@ -74,10 +74,10 @@ pub fn describe(argv: &[String]) -> Vec<ParsedCommand> {
     describe::describe(argv)
 }
 
-fn verdict(safe: Result<(), String>) -> Judgement {
+fn verdict(safe: Result<(), String>) -> SafetyJudgement {
     match safe {
-        Ok(()) => Judgement::KnownSafe,
-        Err(why) => Judgement::Unknown { why },
+        Ok(()) => SafetyJudgement::KnownSafe,
+        Err(why) => SafetyJudgement::Unknown { why },
     }
 }
 

@@ -15,12 +15,12 @@ use crate::tool::Tool;
 #[async_trait]
 pub trait ToolSource: Send + Sync + Debug {
     /// Returns a number that changes whenever [`ToolSource::gather`] would answer otherwise. As
-    /// long as it is [`Revision::NOTHING`] there is nothing to gather.
-    fn revision(&self) -> Revision;
+    /// long as it is [`SourceRevision::NOTHING`] there is nothing to gather.
+    fn revision(&self) -> SourceRevision;
 
     /// Finds out what there is, starting what must be started. It ends by itself; who drops it
     /// stops waiting, and what was started goes on for others.
-    async fn gather(&self, listener: Arc<dyn Listener>) -> Gathered;
+    async fn gather(&self, listener: Arc<dyn GatherListener>) -> GatheredTools;
 
     /// Describes everything that is there, for people.
     async fn offer(&self) -> McpOffer;
@@ -49,23 +49,23 @@ pub fn callable(name: &str) -> String {
 
 /// Which state of a source.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Revision(pub u64);
+pub struct SourceRevision(pub u64);
 
-impl Revision {
+impl SourceRevision {
     /// Of a source that never had anything.
     pub const NOTHING: Self = Self(0);
 }
 
 /// Who is told how gathering goes on.
 #[async_trait]
-pub trait Listener: Send + Sync + Debug {
+pub trait GatherListener: Send + Sync + Debug {
     async fn tell(&self, event: EventMsg);
 }
 
 /// What a source has.
 #[derive(Debug)]
-pub struct Gathered {
-    pub revision: Revision,
+pub struct GatheredTools {
+    pub revision: SourceRevision,
     pub tools: Vec<Arc<dyn Tool>>,
     /// Why the session cannot go on without what is missing.
     pub failure: Option<String>,

@@ -6,7 +6,7 @@ use async_trait::async_trait;
 use troupe_protocol::history::ToolOutputBody;
 use troupe_protocol::tool::ToolSpec;
 
-use crate::call::Call;
+use crate::call::ToolInvocation;
 
 /// Something a model can ask to be done.
 #[async_trait]
@@ -15,7 +15,7 @@ pub trait Tool: Send + Sync + Debug {
     fn spec(&self) -> &ToolSpec;
 
     /// Whether the engine may run a call beside other calls of the same turn.
-    fn concurrency(&self) -> Concurrency;
+    fn concurrency(&self) -> ToolConcurrency;
 
     /// Whether a call makes another agent.
     fn makes_agents(&self) -> bool {
@@ -23,12 +23,12 @@ pub trait Tool: Send + Sync + Debug {
     }
 
     /// Runs one call to its end. There is no error: a failure is an output that says so.
-    async fn call(&self, call: Call) -> ToolOutput;
+    async fn call(&self, call: ToolInvocation) -> ToolOutput;
 }
 
 /// How calls of a tool get along with other calls of the same turn. The engine schedules by it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Concurrency {
+pub enum ToolConcurrency {
     /// May run beside other shared calls.
     Shared,
     /// Runs alone.
@@ -40,12 +40,12 @@ pub enum Concurrency {
 pub struct ToolOutput {
     pub body: ToolOutputBody,
     pub success: bool,
-    pub claim: Option<Claim>,
+    pub claim: Option<DeliveryClaim>,
 }
 
 /// Names something that counts as delivered only once the answer that carries it is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub struct Claim(pub u64);
+pub struct DeliveryClaim(pub u64);
 
 impl ToolOutput {
     pub fn success(body: impl Into<ToolOutputBody>) -> Self {
@@ -64,7 +64,7 @@ impl ToolOutput {
         }
     }
 
-    pub fn with_claim(self, claim: Claim) -> Self {
+    pub fn with_claim(self, claim: DeliveryClaim) -> Self {
         Self {
             claim: Some(claim),
             ..self

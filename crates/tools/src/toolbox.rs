@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use troupe_process::Launcher;
 
-use crate::approval::Agreements;
+use crate::approval::SessionApprovals;
 use crate::builtin::apply_patch::ApplyPatch;
 use crate::builtin::exec_command::ExecCommand;
 use crate::builtin::find_files::FindFiles;
@@ -19,19 +19,19 @@ use crate::builtin::shell_command::ShellCommand;
 use crate::builtin::update_plan::UpdatePlan;
 use crate::builtin::view_image::ViewImage;
 use crate::builtin::write_stdin::WriteStdin;
-use crate::command::{Commands, Terminals};
-use crate::edit::Editor;
+use crate::command::{BackgroundTerminals, CommandRunner};
+use crate::edit::PatchEditor;
 use crate::environment::{EnvironmentPolicy, Variables};
-use crate::file::Hidden;
-use crate::hooks::{HookSettings, Hooks};
+use crate::file::HiddenDirectory;
+use crate::hooks::{HookSet, HookSettings};
 use crate::login::{self, LoginEnvironment};
 use crate::registry::Registry;
 use crate::rules::{RuleBook, RuleSource};
 use crate::tool::Tool;
 use crate::turn_diff::TurnDiff;
-use crate::undo::{Keeper, Snapshots};
+use crate::undo::{SnapshotHome, UndoRecorder};
 use crate::user_shell::UserShell;
-use crate::worker::Workers;
+use crate::worker::FileWorkers;
 
 /// The names of all tools of this crate.
 pub const BUILT_IN_TOOLS: [&str; 11] = [
@@ -67,7 +67,7 @@ pub struct ToolDeps {
 #[derive(Debug)]
 pub struct Toolbox {
     launcher: Launcher,
-    workers: Workers,
+    workers: FileWorkers,
     shell: PathBuf,
     login: Arc<LoginEnvironment>,
     inherited: Arc<Variables>,
@@ -75,14 +75,14 @@ pub struct Toolbox {
     rules: RuleSource,
     answer_time_max: Option<Duration>,
     secrets: Vec<String>,
-    hooks: Option<Arc<Hooks>>,
+    hooks: Option<Arc<HookSet>>,
     /// None if what turns do to files is not kept.
-    snapshots: Option<Arc<Snapshots>>,
+    snapshots: Option<Arc<SnapshotHome>>,
 }
 
 /// What is kept so that turns can be taken back.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Keeping {
+pub enum UndoCoverage {
     Nothing,
     /// What patches touch.
     Patches,
@@ -109,7 +109,7 @@ impl Toolbox {
             secrets.clone(),
         );
         Self {
-            workers: Workers::new(launcher.clone(), &inherited),
+            workers: FileWorkers::new(launcher.clone(), &inherited),
             login: Arc::new(login),
             launcher,
             shell,
@@ -125,13 +125,13 @@ impl Toolbox {
 
     /// Keeps what turns do to files below `home`, so that it can be taken back.
     #[must_use]
-    pub fn with_undo(self, home: &Path, keeping: Keeping) -> Self {
+    pub fn with_undo(self, home: &Path, keeping: UndoCoverage) -> Self {
         let inherited = || Variables::clone(&self.inherited);
-        let snapshots = || Snapshots::new(home, self.launcher.clone(), inherited());
+        let snapshots = || SnapshotHome::new(home, self.launcher.clone(), inherited());
         let snapshots = match keeping {
-            Keeping::Nothing => None,
-            Keeping::Patches => Some(snapshots().without_commands()),
-            Keeping::PatchesAndCommands => Some(snapshots()),
+            UndoCoverage::Nothing => None,
+            UndoCoverage::Patches => Some(snapshots().without_commands()),
+            UndoCoverage::PatchesAndCommands => Some(snapshots()),
         };
         Self {
             snapshots: snapshots.map(Arc::new),
@@ -151,7 +151,7 @@ impl Toolbox {
     /// Runs these commands of the user's around calls.
     #[must_use]
     pub fn with_hooks(self, settings: HookSettings) -> Self {
-        let hooks = Hooks::new(
+        let hooks = HookSet::new(
             settings,
             self.launcher.clone(),
             Variables::clone(&self.inherited),
@@ -173,11 +173,11 @@ impl Toolbox {
         self.build(None)
     }
 
-    fn build(&self, snapshots: Option<Arc<Snapshots>>) -> Registry {
-        let keeper = snapshots.map(|snapshots| Arc::new(Keeper::new(snapshots)));
-        let agreements = Arc::new(Agreements::default());
+    fn build(&self, snapshots: Option<Arc<SnapshotHome>>) -> Registry {
+        let keeper = snapshots.map(|snapshots| Arc::new(UndoRecorder::new(snapshots)));
+        let agreements = Arc::new(SessionApprovals::default());
         let turn_diff = Arc::new(TurnDiff::default());
-        let editor = Arc::new(Editor::new(
+        let editor = Arc::new(PatchEditor::new(
             Arc::clone(&agreements),
             self.workers.clone(),
             Arc::clone(&self.inherited),
@@ -186,7 +186,7 @@ impl Toolbox {
             Arc::clone(&turn_diff),
             RuleBook::new(self.rules.clone()),
         ));
-        let commands = Arc::new(Commands::new(
+        let commands = Arc::new(CommandRunner::new(
             self.launcher.clone(),
             self.shell.clone(),
             Arc::clone(&self.login),
@@ -194,9 +194,9 @@ impl Toolbox {
             RuleBook::new(self.rules.clone()),
             keeper.clone(),
         ));
-        let terminals = Arc::new(Terminals::default());
+        let terminals = Arc::new(BackgroundTerminals::default());
         let user_shell = UserShell::new(Arc::clone(&commands));
-        let hidden = Hidden::new(self.troupe_home.clone(), self.launcher.shown_in_home());
+        let hidden = HiddenDirectory::new(self.troupe_home.clone(), self.launcher.shown_in_home());
         let workers = &self.workers;
         let tools: [Arc<dyn Tool>; BUILT_IN_TOOLS.len()] = [
             Arc::new(ShellCommand::new(

@@ -17,7 +17,7 @@ use troupe_protocol::SubmissionId;
 use troupe_protocol::undo::FileState;
 
 use crate::blocking;
-use crate::digest::Digested;
+use crate::digest::FileDigest;
 use crate::limits::{
     TURN_DIFF_BYTES_MAX, TURN_DIFF_FILES_MAX, TURN_DIFF_KEPT_BYTES_MAX, TURN_DIFF_TIME_MAX,
 };
@@ -26,27 +26,27 @@ use crate::undo;
 /// Remembers the files of the turn that runs.
 #[derive(Debug, Default)]
 pub(crate) struct TurnDiff {
-    turn: Mutex<Option<Turn>>,
+    turn: Mutex<Option<DiffBaseline>>,
 }
 
 #[derive(Debug)]
-struct Turn {
+struct DiffBaseline {
     id: SubmissionId,
-    originals: Vec<Original>,
+    originals: Vec<BaselineFile>,
     /// Files for which there was no room.
     left_out: usize,
 }
 
 /// A file as the turn found it.
 #[derive(Debug, Clone)]
-struct Original {
+struct BaselineFile {
     path: PathBuf,
-    side: Side,
+    side: DiffSide,
 }
 
 /// A file at one moment.
 #[derive(Debug, Clone)]
-struct Side {
+struct DiffSide {
     state: FileState,
     /// Absent of one that is not text, or too large.
     text: Option<Arc<str>>,
@@ -54,7 +54,7 @@ struct Side {
 
 impl TurnDiff {
     /// Takes files that a patch is about to touch.
-    pub(crate) async fn remember(&self, turn: &SubmissionId, files: &[Digested]) {
+    pub(crate) async fn remember(&self, turn: &SubmissionId, files: &[FileDigest]) {
         let new: Vec<PathBuf> = {
             let mut current = self.turn.lock().unwrap_or_else(PoisonError::into_inner);
             let current = current_turn(&mut current, turn);
@@ -64,9 +64,9 @@ impl TurnDiff {
         if new.is_empty() {
             return;
         }
-        let look = move || new.into_iter().map(Original::look).collect();
+        let look = move || new.into_iter().map(BaselineFile::look).collect();
         // It fails only while the engine shuts down.
-        let found: Vec<Original> = blocking::finish(look).await.unwrap_or_default();
+        let found: Vec<BaselineFile> = blocking::finish(look).await.unwrap_or_default();
         let mut current = self.turn.lock().unwrap_or_else(PoisonError::into_inner);
         current_turn(&mut current, turn).take(found);
     }
@@ -90,22 +90,25 @@ impl TurnDiff {
 }
 
 /// Returns what is remembered of this turn; nothing of an earlier one.
-fn current_turn<'a>(current: &'a mut Option<Turn>, id: &SubmissionId) -> &'a mut Turn {
+fn current_turn<'a>(
+    current: &'a mut Option<DiffBaseline>,
+    id: &SubmissionId,
+) -> &'a mut DiffBaseline {
     let earlier = current.take().filter(|turn| turn.id == *id);
-    current.insert(earlier.unwrap_or_else(|| Turn {
+    current.insert(earlier.unwrap_or_else(|| DiffBaseline {
         id: id.clone(),
         originals: Vec::new(),
         left_out: 0,
     }))
 }
 
-impl Turn {
+impl DiffBaseline {
     fn knows(&self, path: &Path) -> bool {
         self.originals.iter().any(|it| it.path == path)
     }
 
-    fn take(&mut self, found: Vec<Original>) {
-        let kept = self.originals.iter().map(Original::kept_bytes);
+    fn take(&mut self, found: Vec<BaselineFile>) {
+        let kept = self.originals.iter().map(BaselineFile::kept_bytes);
         let mut room = TURN_DIFF_KEPT_BYTES_MAX.saturating_sub(kept.sum());
         for mut original in found {
             if self.knows(&original.path) {
@@ -125,11 +128,11 @@ impl Turn {
     }
 }
 
-impl Original {
+impl BaselineFile {
     /// Blocks on the file system.
     fn look(path: PathBuf) -> Self {
         Self {
-            side: Side::look(&path),
+            side: DiffSide::look(&path),
             path,
         }
     }
@@ -139,9 +142,9 @@ impl Original {
     }
 }
 
-impl Side {
+impl DiffSide {
     fn look(path: &Path) -> Self {
-        let (state, content) = undo::look(path);
+        let (state, content) = undo::read_state(path);
         let content = content.filter(|content| content.len() <= TURN_DIFF_KEPT_BYTES_MAX);
         let text = content.and_then(|content| String::from_utf8(content).ok());
         Self {
@@ -152,11 +155,11 @@ impl Side {
 }
 
 /// Blocks on the file system.
-fn compare(originals: Vec<Original>, mut left_out: usize, cwd: &Path) -> String {
+fn compare(originals: Vec<BaselineFile>, mut left_out: usize, cwd: &Path) -> String {
     let deadline = Instant::now() + TURN_DIFF_TIME_MAX;
     let mut diff = String::new();
-    for Original { path, side: before } in originals {
-        let after = Side::look(&path);
+    for BaselineFile { path, side: before } in originals {
+        let after = DiffSide::look(&path);
         if before.state.is_same(&after.state) {
             continue;
         }

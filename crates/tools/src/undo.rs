@@ -23,24 +23,24 @@
 
 mod assemble;
 mod blobs;
+mod file_state;
 mod find;
 mod git;
-mod ground;
 mod index;
-mod keeper;
 mod ledger;
 mod listing;
-mod look;
 mod manifest;
 mod plan;
+mod recorder;
 mod scan;
+mod snapshots;
 mod store;
-mod trees;
-mod turn;
+mod task;
+mod work_tree_root;
 
-pub use keeper::Keeper;
-pub(crate) use keeper::Snapshots;
-pub use ledger::{Entry, Ledger, NothingToUndo, Way};
-pub(crate) use look::look;
-pub use plan::{Extent, Plan};
-pub use turn::EndedTurn;
+pub(crate) use file_state::read_state;
+pub use ledger::{FileRestore, NothingToUndo, UndoEntry, UndoLedger};
+pub use plan::{UndoExtent, UndoPlan};
+pub(crate) use recorder::SnapshotHome;
+pub use recorder::UndoRecorder;
+pub use task::EndedTask;

@@ -8,8 +8,8 @@ use std::time::Duration;
 
 use troupe_protocol::command::CommandSource;
 
-use crate::call::Call;
-use crate::command::{Commands, TerminalKind, Wish};
+use crate::call::ToolInvocation;
+use crate::command::{CommandRunner, RequestedCommand, TerminalKind};
 use crate::item;
 use crate::limits::COMMAND_TIMEOUT_MAX_MS;
 use crate::tool::ToolOutput;
@@ -18,17 +18,17 @@ pub(crate) const NAME: &str = "user_shell";
 
 #[derive(Debug, Clone)]
 pub(crate) struct UserShell {
-    commands: Arc<Commands>,
+    commands: Arc<CommandRunner>,
 }
 
 impl UserShell {
-    pub(crate) fn new(commands: Arc<Commands>) -> Self {
+    pub(crate) fn new(commands: Arc<CommandRunner>) -> Self {
         Self { commands }
     }
 
     /// Runs the command that is the call's input, in the call's directory.
-    pub(crate) async fn run(&self, call: Call) -> ToolOutput {
-        let wish = Wish {
+    pub(crate) async fn run(&self, call: ToolInvocation) -> ToolOutput {
+        let wish = RequestedCommand {
             script: call.input.as_str().to_owned(),
             workdir: None,
             kind: TerminalKind::Pipes,

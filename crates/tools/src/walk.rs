@@ -27,9 +27,9 @@ pub(crate) fn is_not_git_dir(entry: &DirEntry) -> bool {
 /// any depth, with one it starts at the root. It is asked beside the walk, not given to it:
 /// there it would bring ignored files back.
 #[derive(Debug)]
-pub(crate) struct Glob(Override);
+pub(crate) struct PathGlob(Override);
 
-impl Glob {
+impl PathGlob {
     pub(crate) fn new(root: &Path, pattern: &str) -> Result<Self, String> {
         let problem = |error: &dyn std::fmt::Display| format!("bad glob {pattern:?}: {error}");
         if pattern.is_empty() || pattern.starts_with('!') {
@@ -61,7 +61,7 @@ pub(crate) const OUT_OF_TIME: &str = "[out of time, there may be more; use a sma
 
 /// Says how a search ended before its end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Ended {
+pub(crate) enum WalkEnd {
     Finished,
     Full,
     OutOfTime,

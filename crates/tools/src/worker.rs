@@ -22,32 +22,32 @@ use std::time::{Duration, Instant};
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
-use troupe_process::{Confinement, Exit, Launcher, Process, ProcessEvent, Worker};
+use troupe_process::{Confinement, Launcher, Process, ProcessEvent, ProcessExit, WorkerSpec};
 use troupe_protocol::command::OutputStream;
 use troupe_protocol::discard;
 use troupe_protocol::policy::SandboxPolicy;
 
-use crate::blocking::{self, Stop};
-use crate::call::{Call, CallContext};
+use crate::blocking::{self, WorkDeadline};
+use crate::call::{CallContext, ToolInvocation};
 use crate::environment::Variables;
 use crate::limits::{WORK_ANSWER_BYTES_MAX, WORK_COMPLAINT_BYTES_MAX, WORK_REQUEST_BYTES_MAX};
 
-pub(crate) use request::Request;
+pub(crate) use request::FileWorkRequest;
 
 /// Something to be done with files, completely described.
-pub(crate) trait FileWork: Into<Request> + Send + 'static {
+pub(crate) trait FileWork: Into<FileWorkRequest> + Send + 'static {
     type Answer: Serialize + DeserializeOwned + Send + 'static;
 
     /// How long it may take.
     const TIME_MAX: Option<Duration>;
 
     /// Does it. Blocks on the file system; `Err` is for the model.
-    fn run(self, stop: &Stop) -> Result<Self::Answer, String>;
+    fn run(self, stop: &WorkDeadline) -> Result<Self::Answer, String>;
 }
 
 /// What work that writes may write.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Rights {
+pub(crate) enum WriteRights {
     /// What a command of the turn may.
     Turn,
     /// And what lies in these directories, because a person has agreed.
@@ -56,13 +56,13 @@ pub(crate) enum Rights {
 
 /// Does the session's work on files.
 #[derive(Debug, Clone)]
-pub(crate) struct Workers {
+pub(crate) struct FileWorkers {
     launcher: Launcher,
     /// The variables that decide where a command may write.
     variables: Variables,
 }
 
-impl Workers {
+impl FileWorkers {
     pub(crate) fn new(launcher: Launcher, inherited: &Variables) -> Self {
         let temporary = inherited.get_key_value("TMPDIR");
         Self {
@@ -77,7 +77,7 @@ impl Workers {
     /// Does what only reads, until the call is cancelled.
     pub(crate) async fn read<W: FileWork>(
         &self,
-        call: &Call,
+        call: &ToolInvocation,
         work: W,
     ) -> Result<W::Answer, String> {
         if call.context.sandbox_policy == SandboxPolicy::DangerFullAccess {
@@ -98,11 +98,11 @@ impl Workers {
     pub(crate) async fn write<W: FileWork>(
         &self,
         context: &CallContext,
-        rights: Rights,
+        rights: WriteRights,
         work: W,
     ) -> Result<W::Answer, String> {
         let Some(confinement) = confinement(context, rights) else {
-            return blocking::finish(move || work.run(&Stop::after(W::TIME_MAX)))
+            return blocking::finish(move || work.run(&WorkDeadline::after(W::TIME_MAX)))
                 .await
                 .and_then(|done| done);
         };
@@ -123,7 +123,7 @@ impl Workers {
         confinement: Confinement,
         work: W,
     ) -> Result<W::Answer, String> {
-        let request: Request = work.into();
+        let request: FileWorkRequest = work.into();
         let request = serde_json::to_vec(&request).map_err(|error| error.to_string())?;
         if request.len() > WORK_REQUEST_BYTES_MAX {
             return Err(format!(
@@ -131,7 +131,7 @@ impl Workers {
                 request.len()
             ));
         }
-        let worker = Worker {
+        let worker = WorkerSpec {
             name: startup::NAME,
             env: self.variables.clone(),
             confinement,
@@ -144,18 +144,18 @@ impl Workers {
             "a process that reads no more was written to"
         );
         process.close_stdin();
-        let answer = Heard::listen(&mut process).await?.into_answer()?;
+        let answer = WorkerOutput::listen(&mut process).await?.into_answer()?;
         serde_json::from_slice::<Result<W::Answer, String>>(&answer)
             .unwrap_or_else(|error| Err(format!("the file worker answered nonsense: {error}")))
     }
 }
 
 /// What commands of the turn are held to, or that and more; `None` if to nothing.
-fn confinement(context: &CallContext, rights: Rights) -> Option<Confinement> {
+fn confinement(context: &CallContext, rights: WriteRights) -> Option<Confinement> {
     let cwd = context.cwd.clone();
     let mut granted = match rights {
-        Rights::Turn => Vec::new(),
-        Rights::Granted(directories) => directories,
+        WriteRights::Turn => Vec::new(),
+        WriteRights::Granted(directories) => directories,
     };
     let (policy, cwd) = match &context.sandbox_policy {
         SandboxPolicy::DangerFullAccess => return None,
@@ -192,13 +192,13 @@ fn confinement(context: &CallContext, rights: Rights) -> Option<Confinement> {
 }
 
 /// All that a worker wrote, and how it ended.
-struct Heard {
+struct WorkerOutput {
     answer: Vec<u8>,
     complaint: Vec<u8>,
-    exit: Exit,
+    exit: ProcessExit,
 }
 
-impl Heard {
+impl WorkerOutput {
     async fn listen(process: &mut Process) -> Result<Self, String> {
         let (mut answer, mut complaint) = (Vec::new(), Vec::new());
         while let Some(event) = process.next().await {

@@ -6,15 +6,15 @@ use std::str::FromStr;
 
 /// `stdio`, `unix:PATH`, `tcp:HOST:PORT`, `ws:HOST:PORT`, `http:HOST:PORT` or `grpc:HOST:PORT`.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Address {
+pub enum SessionAddress {
     Stdio,
     Unix(PathBuf),
-    Net(Protocol, HostPort),
+    Net(NetProtocol, HostPort),
 }
 
 /// What is spoken over a network connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Protocol {
+pub enum NetProtocol {
     /// Lines of JSON.
     Tcp,
     WebSocket,
@@ -23,7 +23,7 @@ pub enum Protocol {
     Grpc,
 }
 
-impl Protocol {
+impl NetProtocol {
     pub const ALL: [Self; 4] = [Self::Tcp, Self::WebSocket, Self::Http, Self::Grpc];
 
     pub fn name(self) -> &'static str {
@@ -46,7 +46,7 @@ pub struct HostPort {
 
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("address {text:?} {problem}; write {FORMS}")]
-pub struct AddressError {
+pub struct SessionAddressError {
     text: String,
     problem: &'static str,
 }
@@ -54,11 +54,11 @@ pub struct AddressError {
 const FORMS: &str =
     "stdio, unix:PATH, tcp:HOST:PORT, ws:HOST:PORT, http:HOST:PORT or grpc:HOST:PORT";
 
-impl FromStr for Address {
-    type Err = AddressError;
+impl FromStr for SessionAddress {
+    type Err = SessionAddressError;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
-        let wrong = |problem| AddressError {
+        let wrong = |problem| SessionAddressError {
             text: text.to_owned(),
             problem,
         };
@@ -74,7 +74,7 @@ impl FromStr for Address {
                 path => Ok(Self::Unix(path.into())),
             };
         }
-        let protocol = Protocol::ALL
+        let protocol = NetProtocol::ALL
             .into_iter()
             .find(|protocol| protocol.name() == scheme)
             .ok_or_else(|| wrong("is of no known kind"))?;
@@ -115,7 +115,7 @@ impl fmt::Display for HostPort {
     }
 }
 
-impl fmt::Display for Address {
+impl fmt::Display for SessionAddress {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Stdio => f.write_str("stdio"),

@@ -7,8 +7,8 @@ use troupe_protocol::{Event, Submission};
 
 use crate::decode::{decode, too_long};
 use crate::limits::LINE_BYTES_MAX;
-use crate::line::{Line, LineReader};
-use crate::refusal::Refusal;
+use crate::line::{LineReader, ReceivedLine};
+use crate::refusal::LineRefusal;
 use crate::write::{LineWriter, WriteError};
 
 #[derive(Debug)]
@@ -31,10 +31,10 @@ impl<W: AsyncWrite + Unpin> SubmissionWriter<W> {
 }
 
 #[derive(Debug, thiserror::Error)]
-pub enum ReadError {
+pub enum EventReadError {
     /// One line is no event that this version knows. The next one can be read.
     #[error("unreadable event: {}", .0.message)]
-    Unreadable(Refusal),
+    Unreadable(LineRefusal),
     #[error("connection failed: {0}")]
     Io(#[from] io::Error),
 }
@@ -54,15 +54,19 @@ impl<R: AsyncRead + Unpin> EventReader<R> {
     /// Returns the next event, `None` at the end of the stream.
     ///
     /// Safe to cancel: nothing that was read is lost.
-    pub async fn next(&mut self) -> Result<Option<Event>, ReadError> {
+    pub async fn next(&mut self) -> Result<Option<Event>, EventReadError> {
         let line_bytes_max = self.lines.line_bytes_max();
         match self.lines.next().await? {
             None => Ok(None),
-            Some(Line::Whole(line)) => decode(line).map(Some).map_err(ReadError::Unreadable),
-            Some(Line::TooLong { head }) => Err(ReadError::Unreadable(too_long::<Event>(
-                head,
-                line_bytes_max,
-            ))),
+            Some(ReceivedLine::Whole(line)) => {
+                decode(line).map(Some).map_err(EventReadError::Unreadable)
+            }
+            Some(ReceivedLine::TooLong { head }) => {
+                Err(EventReadError::Unreadable(too_long::<Event>(
+                    head,
+                    line_bytes_max,
+                )))
+            }
         }
     }
 }

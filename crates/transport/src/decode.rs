@@ -5,23 +5,23 @@ mod known;
 mod tests;
 
 use serde_json::error::Category;
-use troupe_protocol::{Event, EventMsg, Json, Op, Submission, SubmissionId};
+use troupe_protocol::{Event, EventMsg, JsonCodec, Op, Submission, SubmissionId};
 
-use crate::blame::{bare, blame};
+use crate::field_error::{locate_field, without_position};
 use crate::limits::{BLAME_LINE_BYTES_MAX, SUBMISSION_ID_BYTES_MAX};
-use crate::outline::{Outline, outline};
-use crate::refusal::{Refusal, shortened};
+use crate::outline::{MessageOutline, outline};
+use crate::refusal::{LineRefusal, shortened};
 
 /// A message of one of the two queues: `{"id": …, BODY: {"type": …}}`.
-pub(crate) trait Message: Json {
+pub(crate) trait QueueMessage: JsonCodec {
     const NOUN: &'static str;
     const BODY: &'static str;
-    type Body: Json;
+    type Body: JsonCodec;
 
     fn id(&self) -> &SubmissionId;
 }
 
-impl Message for Submission {
+impl QueueMessage for Submission {
     const NOUN: &'static str = "submission";
     const BODY: &'static str = "op";
     type Body = Op;
@@ -31,7 +31,7 @@ impl Message for Submission {
     }
 }
 
-impl Message for Event {
+impl QueueMessage for Event {
     const NOUN: &'static str = "event";
     const BODY: &'static str = "msg";
     type Body = EventMsg;
@@ -41,24 +41,24 @@ impl Message for Event {
     }
 }
 
-pub(crate) fn decode<T: Message>(line: &[u8]) -> Result<T, Refusal> {
+pub(crate) fn decode<T: QueueMessage>(line: &[u8]) -> Result<T, LineRefusal> {
     let text = checked_text::<T>(line)?;
     let message: T = T::from_json(text.as_bytes()).map_err(|error| explain::<T>(text, &error))?;
     if message.id().as_str().len() > SUBMISSION_ID_BYTES_MAX {
         let noun = T::NOUN;
         let problem = format!("{noun} id is longer than {SUBMISSION_ID_BYTES_MAX} bytes");
-        return Err(Refusal::new(None, problem));
+        return Err(LineRefusal::new(None, problem));
     }
     Ok(message)
 }
 
 /// The refusal of a line of which only the beginning is known.
-pub(crate) fn too_long<T: Message>(head: &[u8], line_bytes_max: usize) -> Refusal {
+pub(crate) fn too_long<T: QueueMessage>(head: &[u8], line_bytes_max: usize) -> LineRefusal {
     let problem = format!("{} is longer than {line_bytes_max} bytes", T::NOUN);
-    Refusal::new(outline(head, T::BODY).id, problem)
+    LineRefusal::new(outline(head, T::BODY).id, problem)
 }
 
-fn checked_text<T: Message>(line: &[u8]) -> Result<&str, Refusal> {
+fn checked_text<T: QueueMessage>(line: &[u8]) -> Result<&str, LineRefusal> {
     let noun = T::NOUN;
     let problem = if let Some(at) = memchr::memchr(0, line) {
         format!("{noun} contains a NUL byte at column {}", at + 1)
@@ -74,39 +74,42 @@ fn checked_text<T: Message>(line: &[u8]) -> Result<&str, Refusal> {
             }
         }
     };
-    Err(Refusal::new(outline(line, T::BODY).id, problem))
+    Err(LineRefusal::new(outline(line, T::BODY).id, problem))
 }
 
-fn explain<T: Message>(text: &str, error: &serde_json::Error) -> Refusal {
+fn explain<T: QueueMessage>(text: &str, error: &serde_json::Error) -> LineRefusal {
     let noun = T::NOUN;
-    let Outline { id, kind } = outline(text.as_bytes(), T::BODY);
+    let MessageOutline { id, kind } = outline(text.as_bytes(), T::BODY);
     let column = error.column();
     let problem = match error.classify() {
         Category::Data => match kind.and_then(known::unknown_type::<T::Body>) {
             Some(problem) => format!("{noun} has an {problem}"),
             None => explain_data::<T>(text, error),
         },
-        _ if bare(error).starts_with("recursion limit") => {
+        _ if without_position(error).starts_with("recursion limit") => {
             format!("{noun} is nested too deeply at column {column}")
         }
-        _ => format!("{noun} is not JSON: {} at column {column}", bare(error)),
+        _ => format!(
+            "{noun} is not JSON: {} at column {column}",
+            without_position(error)
+        ),
     };
-    Refusal::new(id, problem)
+    LineRefusal::new(id, problem)
 }
 
 /// Well-formed JSON, but not what the type asks for.
-fn explain_data<T: Message>(text: &str, error: &serde_json::Error) -> String {
+fn explain_data<T: QueueMessage>(text: &str, error: &serde_json::Error) -> String {
     let noun = T::NOUN;
     let blame = Some(text)
         .filter(|text| text.len() <= BLAME_LINE_BYTES_MAX)
         .and_then(|text| serde_json::from_str(text).ok())
-        .and_then(blame::<T>);
+        .and_then(locate_field::<T>);
     match blame {
         Some(blame) if !blame.path.is_empty() => {
             let path = shortened(blame.path, 128);
             format!("{noun} field `{path}`: {}", blame.complaint)
         }
         Some(blame) => format!("{noun}: {}", blame.complaint),
-        None => format!("{noun}: {}", bare(error)),
+        None => format!("{noun}: {}", without_position(error)),
     }
 }

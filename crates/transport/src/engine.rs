@@ -11,15 +11,15 @@ use troupe_protocol::{Event, Submission};
 
 use crate::decode::{decode, too_long};
 use crate::limits::LINE_BYTES_MAX;
-use crate::line::{Line, LineReader};
-use crate::refusal::Refusal;
+use crate::line::{LineReader, ReceivedLine};
+use crate::refusal::LineRefusal;
 use crate::write::{LineWriter, WriteError};
 
 /// What one line of a client turned out to be.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Frame {
+pub enum SubmissionFrame {
     Submission(Box<Submission>),
-    Refused(Refusal),
+    Refused(LineRefusal),
 }
 
 #[derive(Debug)]
@@ -43,14 +43,16 @@ impl<R: AsyncRead + Unpin> SubmissionReader<R> {
     /// Returns the next frame, `None` at the end of the stream.
     ///
     /// Safe to cancel: nothing that was read is lost.
-    pub async fn next(&mut self) -> io::Result<Option<Frame>> {
+    pub async fn next(&mut self) -> io::Result<Option<SubmissionFrame>> {
         let line_bytes_max = self.lines.line_bytes_max();
         Ok(self.lines.next().await?.map(|line| match line {
-            Line::Whole(line) => match decode(line) {
-                Ok(submission) => Frame::Submission(Box::new(submission)),
-                Err(refusal) => Frame::Refused(refusal),
+            ReceivedLine::Whole(line) => match decode(line) {
+                Ok(submission) => SubmissionFrame::Submission(Box::new(submission)),
+                Err(refusal) => SubmissionFrame::Refused(refusal),
             },
-            Line::TooLong { head } => Frame::Refused(too_long::<Submission>(head, line_bytes_max)),
+            ReceivedLine::TooLong { head } => {
+                SubmissionFrame::Refused(too_long::<Submission>(head, line_bytes_max))
+            }
         }))
     }
 }

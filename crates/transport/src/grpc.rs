@@ -14,16 +14,16 @@ use generated::server_message::Message as Told;
 use generated::{Role, SeatRequest};
 use serde_json::value::RawValue;
 use troupe_protocol::link::{ClientRequest, ClientRole, Hello, Secret, ServerNotice};
-use troupe_protocol::{ClientId, Event, Json, Submission};
+use troupe_protocol::{ClientId, Event, JsonCodec, Submission};
 
 use crate::limits::LINE_BYTES_MAX;
 use crate::link::{FromClient, FromServer, ToServer};
-use crate::refusal::Refusal;
+use crate::refusal::LineRefusal;
 use crate::write::event_json;
 
 /// Reads what a client sent.
 pub fn from_client(message: ClientMessage) -> FromClient {
-    let refused = |problem: &str| FromClient::Refused(Refusal::new(None, problem));
+    let refused = |problem: &str| FromClient::Refused(LineRefusal::new(None, problem));
     match message.message {
         None => refused("message is empty; send a hello, a submission or a seat request"),
         Some(Sent::Hello(hello)) => FromClient::Request(ClientRequest::Hello(Hello {
@@ -31,9 +31,9 @@ pub fn from_client(message: ClientMessage) -> FromClient {
                 Role::Drive => ClientRole::Drive,
                 Role::Follow => ClientRole::Follow,
             },
-            token: some(hello.token).map(Secret),
-            client: some(hello.client).map(ClientId),
-            secret: some(hello.secret).map(Secret),
+            token: non_empty(hello.token).map(Secret),
+            client: non_empty(hello.client).map(ClientId),
+            secret: non_empty(hello.secret).map(Secret),
             after: hello.after,
         })),
         Some(Sent::Seat(seat)) => match SeatRequest::try_from(seat) {
@@ -55,7 +55,7 @@ pub fn from_client(message: ClientMessage) -> FromClient {
     }
 }
 
-fn some(text: String) -> Option<String> {
+fn non_empty(text: String) -> Option<String> {
     (!text.is_empty()).then_some(text)
 }
 
@@ -99,12 +99,12 @@ pub fn to_server(message: &ToServer) -> Result<ClientMessage, serde_json::Error>
 /// Writes an event for a client.
 pub fn event(event: &Event) -> ServerMessage {
     #[derive(serde::Deserialize)]
-    struct Parts<'a> {
+    struct EventParts<'a> {
         #[serde(borrow)]
         msg: &'a RawValue,
     }
     let json = event_json(event);
-    let msg = serde_json::from_str::<Parts<'_>>(&json)
+    let msg = serde_json::from_str::<EventParts<'_>>(&json)
         .map_or_else(|_| String::new(), |parts| parts.msg.get().to_owned());
     let message = generated::Event {
         id: event.id.to_string(),
@@ -127,9 +127,9 @@ pub fn notice(notice: &ServerNotice) -> ServerMessage {
 }
 
 /// Reads what a server sent.
-pub fn from_server(message: ServerMessage) -> Result<FromServer, Refusal> {
+pub fn from_server(message: ServerMessage) -> Result<FromServer, LineRefusal> {
     match message.message {
-        None => Err(Refusal::new(None, "message is empty")),
+        None => Err(LineRefusal::new(None, "message is empty")),
         Some(Told::Notice(json)) => FromServer::decode(json.as_bytes()),
         Some(Told::Event(event)) => {
             let id = serde_json::Value::from(event.id);

@@ -9,7 +9,7 @@
 //!
 //! Everything works on any [`tokio::io::AsyncRead`] and [`tokio::io::AsyncWrite`]: stdin
 //! and stdout, sockets, in-memory pipes. Reading never fails because of what a peer wrote:
-//! a line that is too long, not UTF-8, not JSON or not a submission becomes a [`Refusal`]
+//! a line that is too long, not UTF-8, not JSON or not a submission becomes a [`LineRefusal`]
 //! that says what is wrong and where, and the next line is read as if nothing had
 //! happened. Memory per reader is bounded by the longest line that is accepted. All reads
 //! and writes may be cancelled and taken up again without losing or repeating a byte.
@@ -22,20 +22,20 @@ pub mod limits;
 pub mod sse;
 
 mod address;
-mod blame;
 mod client;
 mod decode;
 mod engine;
+mod field_error;
 mod line;
 mod link;
 mod outline;
 mod refusal;
 mod write;
 
-pub use address::{Address, AddressError, HostPort, Protocol};
-pub use client::{EventReader, ReadError, SubmissionWriter};
-pub use engine::{EventWriter, Frame, SubmissionReader};
-pub use line::{Line, LineReader};
+pub use address::{HostPort, NetProtocol, SessionAddress, SessionAddressError};
+pub use client::{EventReadError, EventReader, SubmissionWriter};
+pub use engine::{EventWriter, SubmissionFrame, SubmissionReader};
+pub use line::{LineReader, ReceivedLine};
 pub use link::{ClientReader, FromClient, FromServer, ServerReader, ToServer};
-pub use refusal::Refusal;
+pub use refusal::LineRefusal;
 pub use write::{LineWriter, WriteError, event_json};

@@ -12,7 +12,7 @@ use tokio::io::{AsyncRead, AsyncReadExt};
 use crate::limits::READ_BYTES;
 
 #[derive(Debug, PartialEq, Eq)]
-pub enum Line<'a> {
+pub enum ReceivedLine<'a> {
     /// Without its newline; never blank.
     Whole(&'a [u8]),
     /// The beginning of a line that is over the limit. Its rest is not handed out.
@@ -28,11 +28,11 @@ pub struct LineReader<R> {
     start: usize,
     /// There is no newline between `start` and here.
     scanned: usize,
-    state: State,
+    state: LineReaderState,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum State {
+enum LineReaderState {
     Collecting,
     /// In the rest of a line that is over the limit.
     Skipping,
@@ -41,7 +41,7 @@ enum State {
 }
 
 /// A line, as a place in the buffer.
-enum Cut {
+enum LineBounds {
     Whole(Range<usize>),
     TooLong(Range<usize>),
 }
@@ -54,7 +54,7 @@ impl<R: AsyncRead + Unpin> LineReader<R> {
             buffer: Vec::new(),
             start: 0,
             scanned: 0,
-            state: State::Collecting,
+            state: LineReaderState::Collecting,
         }
     }
 
@@ -70,26 +70,27 @@ impl<R: AsyncRead + Unpin> LineReader<R> {
     /// line needs no newline.
     ///
     /// Cancelling loses nothing: all progress is in `self`.
-    pub async fn next(&mut self) -> io::Result<Option<Line<'_>>> {
+    pub async fn next(&mut self) -> io::Result<Option<ReceivedLine<'_>>> {
         let cut = loop {
             match self.cut() {
-                Some(Cut::Whole(range)) if self.buffer[range.clone()].trim_ascii().is_empty() => {}
+                Some(LineBounds::Whole(range))
+                    if self.buffer[range.clone()].trim_ascii().is_empty() => {}
                 Some(cut) => break cut,
-                None if self.state == State::Ended => return Ok(None),
+                None if self.state == LineReaderState::Ended => return Ok(None),
                 None => self.fill().await?,
             }
         };
         Ok(Some(match cut {
-            Cut::Whole(range) => Line::Whole(&self.buffer[range]),
-            Cut::TooLong(range) => Line::TooLong {
+            LineBounds::Whole(range) => ReceivedLine::Whole(&self.buffer[range]),
+            LineBounds::TooLong(range) => ReceivedLine::TooLong {
                 head: &self.buffer[range],
             },
         }))
     }
 
     /// Takes the next line out of the buffer, if it is there.
-    fn cut(&mut self) -> Option<Cut> {
-        if self.state == State::Skipping && !self.skip() {
+    fn cut(&mut self) -> Option<LineBounds> {
+        if self.state == LineReaderState::Skipping && !self.skip() {
             return None;
         }
         let begin = self.start;
@@ -97,7 +98,7 @@ impl<R: AsyncRead + Unpin> LineReader<R> {
         let end = newline.map_or(self.buffer.len(), |at| self.scanned + at);
         self.scanned = end;
 
-        let complete = newline.is_some() || (self.state == State::Ended && begin < end);
+        let complete = newline.is_some() || (self.state == LineReaderState::Ended && begin < end);
         let too_long = end - begin > self.line_bytes_max;
         if !complete && !too_long {
             return None;
@@ -105,12 +106,12 @@ impl<R: AsyncRead + Unpin> LineReader<R> {
         self.start = end + usize::from(newline.is_some());
         self.scanned = self.start;
         if !complete {
-            self.state = State::Skipping;
+            self.state = LineReaderState::Skipping;
         }
         Some(if too_long {
-            Cut::TooLong(begin..begin + self.line_bytes_max)
+            LineBounds::TooLong(begin..begin + self.line_bytes_max)
         } else {
-            Cut::Whole(begin..end)
+            LineBounds::Whole(begin..end)
         })
     }
 
@@ -120,7 +121,7 @@ impl<R: AsyncRead + Unpin> LineReader<R> {
         self.start = newline.map_or(self.buffer.len(), |at| self.start + at + 1);
         self.scanned = self.start;
         if newline.is_some() {
-            self.state = State::Collecting;
+            self.state = LineReaderState::Collecting;
         }
         newline.is_some()
     }
@@ -138,7 +139,7 @@ impl<R: AsyncRead + Unpin> LineReader<R> {
         let room = wanted.min(limit.saturating_sub(self.buffer.len())).max(1);
         self.buffer.reserve_exact(room);
         if self.source.read_buf(&mut self.buffer).await? == 0 {
-            self.state = State::Ended;
+            self.state = LineReaderState::Ended;
         }
         Ok(())
     }

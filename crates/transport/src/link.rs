@@ -9,20 +9,20 @@ use std::io;
 use serde::Deserialize;
 use tokio::io::AsyncRead;
 use troupe_protocol::link::{ClientRequest, ServerNotice};
-use troupe_protocol::{Event, Json, Submission};
+use troupe_protocol::{Event, JsonCodec, Submission};
 
-use crate::client::ReadError;
+use crate::client::EventReadError;
 use crate::decode::{decode, too_long};
 use crate::limits::LINE_BYTES_MAX;
-use crate::line::{Line, LineReader};
-use crate::refusal::Refusal;
+use crate::line::{LineReader, ReceivedLine};
+use crate::refusal::LineRefusal;
 
 /// What a client sent.
 #[derive(Debug, Clone, PartialEq)]
 pub enum FromClient {
     Request(ClientRequest),
     Submission(Box<Submission>),
-    Refused(Refusal),
+    Refused(LineRefusal),
 }
 
 impl FromClient {
@@ -31,7 +31,9 @@ impl FromClient {
             Ok(submission) => Self::Submission(Box::new(submission)),
             Err(refusal) => match tagged(message) {
                 Some(Ok(request)) => Self::Request(request),
-                Some(Err(error)) => Self::Refused(Refusal::new(None, format!("request: {error}"))),
+                Some(Err(error)) => {
+                    Self::Refused(LineRefusal::new(None, format!("request: {error}")))
+                }
                 None => Self::Refused(refusal),
             },
         }
@@ -67,12 +69,12 @@ pub enum FromServer {
 }
 
 impl FromServer {
-    pub fn decode(message: &[u8]) -> Result<Self, Refusal> {
+    pub fn decode(message: &[u8]) -> Result<Self, LineRefusal> {
         match decode(message) {
             Ok(event) => Ok(Self::Event(Box::new(event))),
             Err(refusal) => match tagged(message) {
                 Some(Ok(notice)) => Ok(Self::Notice(Box::new(notice))),
-                Some(Err(error)) => Err(Refusal::new(None, format!("notice: {error}"))),
+                Some(Err(error)) => Err(LineRefusal::new(None, format!("notice: {error}"))),
                 None => Err(refusal),
             },
         }
@@ -81,13 +83,13 @@ impl FromServer {
 
 /// Reads an object that has its `type` at the top, which neither a submission nor an event
 /// has. Returns `None` for one that has none.
-fn tagged<T: Json>(message: &[u8]) -> Option<Result<T, serde_json::Error>> {
+fn tagged<T: JsonCodec>(message: &[u8]) -> Option<Result<T, serde_json::Error>> {
     #[derive(Deserialize)]
-    struct Probe {
+    struct TypeProbe {
         #[serde(rename = "type")]
         _kind: String,
     }
-    serde_json::from_slice::<Probe>(message).ok()?;
+    serde_json::from_slice::<TypeProbe>(message).ok()?;
     Some(T::from_json(message))
 }
 
@@ -110,8 +112,8 @@ impl<R: AsyncRead + Unpin> ClientReader<R> {
     pub async fn next(&mut self) -> io::Result<Option<FromClient>> {
         let line_bytes_max = self.lines.line_bytes_max();
         Ok(self.lines.next().await?.map(|line| match line {
-            Line::Whole(line) => FromClient::decode(line),
-            Line::TooLong { head } => FromClient::too_long(head, line_bytes_max),
+            ReceivedLine::Whole(line) => FromClient::decode(line),
+            ReceivedLine::TooLong { head } => FromClient::too_long(head, line_bytes_max),
         }))
     }
 }
@@ -132,14 +134,14 @@ impl<R: AsyncRead + Unpin> ServerReader<R> {
     /// Returns the next message, `None` at the end of the stream.
     ///
     /// Safe to cancel: nothing that was read is lost.
-    pub async fn next(&mut self) -> Result<Option<FromServer>, ReadError> {
+    pub async fn next(&mut self) -> Result<Option<FromServer>, EventReadError> {
         let line_bytes_max = self.lines.line_bytes_max();
         let message = match self.lines.next().await? {
             None => return Ok(None),
-            Some(Line::Whole(line)) => FromServer::decode(line),
-            Some(Line::TooLong { head }) => Err(too_long::<Event>(head, line_bytes_max)),
+            Some(ReceivedLine::Whole(line)) => FromServer::decode(line),
+            Some(ReceivedLine::TooLong { head }) => Err(too_long::<Event>(head, line_bytes_max)),
         };
-        message.map(Some).map_err(ReadError::Unreadable)
+        message.map(Some).map_err(EventReadError::Unreadable)
     }
 }
 

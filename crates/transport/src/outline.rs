@@ -9,7 +9,7 @@ use crate::limits::SUBMISSION_ID_BYTES_MAX;
 
 /// What could be learnt before the first mistake in the line.
 #[derive(Debug, Default)]
-pub(crate) struct Outline {
+pub(crate) struct MessageOutline {
     pub id: Option<SubmissionId>,
     /// The `type` of the body.
     pub kind: Option<String>,
@@ -17,8 +17,8 @@ pub(crate) struct Outline {
 
 /// Looks for `id`, and for `type` in the object called `body`. Nothing else is kept or
 /// checked, so that this also works on the head of a line that was cut.
-pub(crate) fn outline(line: &[u8], body: &'static str) -> Outline {
-    let mut outline = Outline::default();
+pub(crate) fn outline(line: &[u8], body: &'static str) -> MessageOutline {
+    let mut outline = MessageOutline::default();
     let message = MessageSeed {
         outline: &mut outline,
         body,
@@ -29,7 +29,7 @@ pub(crate) fn outline(line: &[u8], body: &'static str) -> Outline {
 }
 
 struct MessageSeed<'a> {
-    outline: &'a mut Outline,
+    outline: &'a mut MessageOutline,
     body: &'static str,
 }
 

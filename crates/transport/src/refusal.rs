@@ -8,14 +8,14 @@ use crate::limits::REFUSAL_MESSAGE_BYTES_MAX;
 
 /// A line that could not be understood. Reading goes on with the next one.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Refusal {
+pub struct LineRefusal {
     /// The id of the message, if it could be read before the trouble began.
     pub id: Option<SubmissionId>,
     /// What is wrong, where, and what was expected.
     pub message: String,
 }
 
-impl Refusal {
+impl LineRefusal {
     pub(crate) fn new(id: Option<SubmissionId>, message: impl Into<String>) -> Self {
         Self {
             id,
@@ -25,8 +25,8 @@ impl Refusal {
 }
 
 /// A refusal as a client is told of it: an error that ends nothing.
-impl From<Refusal> for ErrorEvent {
-    fn from(refusal: Refusal) -> Self {
+impl From<LineRefusal> for ErrorEvent {
+    fn from(refusal: LineRefusal) -> Self {
         Self {
             message: refusal.message,
             fatal: false,

@@ -6,10 +6,10 @@
 //! the kind will do.
 
 use troupe_protocol::link::ServerNotice;
-use troupe_protocol::{Event, Json};
+use troupe_protocol::{Event, JsonCodec};
 
 use crate::limits::LINE_BYTES_MAX;
-use crate::refusal::Refusal;
+use crate::refusal::LineRefusal;
 use crate::write::event_json;
 
 /// Adds an event to a stream.
@@ -50,7 +50,7 @@ impl SseReader {
     }
 
     /// Returns the data of the next event, if all of it came.
-    pub fn next_data(&mut self) -> Result<Option<Vec<u8>>, Refusal> {
+    pub fn next_data(&mut self) -> Result<Option<Vec<u8>>, LineRefusal> {
         while let Some(line) = self.line() {
             let line = line.strip_suffix(b"\r").unwrap_or(&line);
             if line.is_empty() {
@@ -71,7 +71,7 @@ impl SseReader {
         let held = self.buffer.len() + self.data.as_ref().map_or(0, Vec::len);
         if held > LINE_BYTES_MAX + 1024 {
             let problem = format!("event is longer than {LINE_BYTES_MAX} bytes");
-            return Err(Refusal::new(None, problem));
+            return Err(LineRefusal::new(None, problem));
         }
         Ok(None)
     }

@@ -6,7 +6,7 @@ use tokio::io::{AsyncWrite, AsyncWriteExt};
 
 use troupe_protocol::error::ErrorInfo;
 use troupe_protocol::event::ErrorEvent;
-use troupe_protocol::{Event, EventMsg, Json};
+use troupe_protocol::{Event, EventMsg, JsonCodec};
 
 use crate::limits::BATCH_BYTES_MAX;
 
@@ -73,7 +73,7 @@ impl<W: AsyncWrite + Unpin> LineWriter<W> {
     }
 
     /// Adds a message to the batch. Nothing is sent before [`Self::flush`].
-    pub fn push<T: Json>(&mut self, message: &T) -> Result<(), WriteError> {
+    pub fn push<T: JsonCodec>(&mut self, message: &T) -> Result<(), WriteError> {
         let end = self.batch.len();
         match message.write_json(&mut self.batch) {
             Ok(()) => {

@@ -6,32 +6,32 @@ use agent_client_protocol_schema::v1::{
 use serde_json::json;
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
-use troupe_agents::{Agents, Arrival, Arrivals};
+use troupe_agents::{ChildArrival, ChildArrivals, TreeHandle};
 use troupe_engine::EventStream;
 use troupe_protocol::agent::{AgentStatus, SubagentLifecycle, SubagentSummary};
 use troupe_protocol::{EventMsg, ItemId, SessionId, TurnItem};
 
 use super::tool_call;
 use crate::limits::{CHILD_NEWS_QUEUED_MAX, CHILD_SHOWN_BYTES_MAX, CHILD_STEP_BYTES};
-use crate::text::{Tail, one_line};
+use crate::text::{OutputTail, one_line};
 
 /// Reads along with every child whose session is in memory.
 #[derive(Debug)]
-pub(super) struct Children {
-    arrivals: Option<Arrivals>,
+pub(super) struct ChildReaders {
+    arrivals: Option<ChildArrivals>,
     readers: JoinSet<()>,
-    news: mpsc::Receiver<News>,
-    sender: mpsc::Sender<News>,
+    news: mpsc::Receiver<ChildProgress>,
+    sender: mpsc::Sender<ChildProgress>,
 }
 
 /// What a child's work looks like now.
 #[derive(Debug)]
-struct News {
+struct ChildProgress {
     session: SessionId,
     text: String,
 }
 
-impl Children {
+impl ChildReaders {
     pub(super) fn new() -> Self {
         let (sender, news) = mpsc::channel(CHILD_NEWS_QUEUED_MAX);
         Self {
@@ -46,7 +46,7 @@ impl Children {
     pub(super) async fn change(
         &mut self,
         change: &SubagentLifecycle,
-        agents: &Agents,
+        agents: &TreeHandle,
     ) -> Option<SessionUpdate> {
         if self.arrivals.is_none() {
             self.arrivals = agents.arrivals().await;
@@ -83,7 +83,7 @@ impl Children {
         }
     }
 
-    fn read(&mut self, arrival: Arrival) {
+    fn read(&mut self, arrival: ChildArrival) {
         let session = arrival.view.session;
         let events = arrival.events.after(0);
         self.readers
@@ -92,14 +92,14 @@ impl Children {
 }
 
 /// Tells of a child until its session leaves memory, or nobody listens.
-async fn follow(session: SessionId, mut events: EventStream, news: mpsc::Sender<News>) {
-    let mut work = Work::new();
+async fn follow(session: SessionId, mut events: EventStream, news: mpsc::Sender<ChildProgress>) {
+    let mut work = ChildActivity::new();
     while let Some(event) = events.next().await {
         if !work.take(&event.msg) {
             continue;
         }
         let text = work.text();
-        if news.send(News { session, text }).await.is_err() {
+        if news.send(ChildProgress { session, text }).await.is_err() {
             return;
         }
     }
@@ -107,17 +107,17 @@ async fn follow(session: SessionId, mut events: EventStream, news: mpsc::Sender<
 
 /// What a child has done and said, as a text that grows.
 #[derive(Debug)]
-struct Work {
-    before: Tail,
+struct ChildActivity {
+    before: OutputTail,
     /// The message that it is writing.
     message: Option<(ItemId, String)>,
     unshown: usize,
 }
 
-impl Work {
+impl ChildActivity {
     fn new() -> Self {
         Self {
-            before: Tail::new(CHILD_SHOWN_BYTES_MAX),
+            before: OutputTail::new(CHILD_SHOWN_BYTES_MAX),
             message: None,
             unshown: 0,
         }
@@ -198,7 +198,7 @@ fn changed(session: SessionId, to: &AgentStatus) -> SessionUpdate {
     SessionUpdate::ToolCallUpdate(ToolCallUpdate::new(call_id(session), fields))
 }
 
-fn shown(news: &News) -> SessionUpdate {
+fn shown(news: &ChildProgress) -> SessionUpdate {
     let fields = ToolCallUpdateFields::new().content(vec![tool_call::text(news.text.as_str())]);
     SessionUpdate::ToolCallUpdate(ToolCallUpdate::new(call_id(news.session), fields))
 }

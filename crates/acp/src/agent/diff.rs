@@ -36,16 +36,16 @@ fn of_file(path: &Path, change: &FileChange) -> Vec<Diff> {
 }
 
 #[derive(Debug, Default)]
-struct Hunk {
+struct DiffHunk {
     before: String,
     after: String,
 }
 
-fn hunks(unified_diff: &str) -> Vec<Hunk> {
-    let mut hunks: Vec<Hunk> = Vec::new();
+fn hunks(unified_diff: &str) -> Vec<DiffHunk> {
+    let mut hunks: Vec<DiffHunk> = Vec::new();
     for line in unified_diff.split_inclusive('\n') {
         if line.starts_with("@@") {
-            hunks.push(Hunk::default());
+            hunks.push(DiffHunk::default());
             continue;
         }
         // What comes before the first hunk names the files.

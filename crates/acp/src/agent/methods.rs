@@ -1,4 +1,4 @@
-//! What a client may ask, one line each in [`Connection::request`].
+//! What a client may ask, one line each in [`EditorConnection::request`].
 
 use std::collections::HashMap;
 use std::str::FromStr;
@@ -19,36 +19,36 @@ use serde_json::value::RawValue;
 use tokio::task::JoinSet;
 use troupe_protocol::SessionId;
 use troupe_protocol::discard;
-use troupe_server::rpc::{Incoming, Outbox, RequestId, RpcError, codes, decode};
-use troupe_server::{House, Thread};
+use troupe_server::rpc::{IncomingMessage, Outbox, RequestId, RpcError, codes, decode};
+use troupe_server::{RootSession, SessionPool};
 
-use super::opening::{self, Wish};
-use super::peer::Peer;
-use super::session::{Command, Handle, follow};
-use super::updates::Notices;
-use super::{About, failure, modes, prompt, replay};
+use super::opening::{self, OpenSessionRequest};
+use super::peer::EditorPeer;
+use super::session::{EditorCommand, EditorSessionHandle, follow};
+use super::updates::NoticeStyle;
+use super::{AgentIdentity, failure, modes, prompt, replay};
 use crate::limits::JOBS_MAX;
 
 /// One client and its sessions.
 #[derive(Debug)]
-pub(super) struct Connection {
-    house: House,
-    about: About,
-    peer: Peer,
+pub(super) struct EditorConnection {
+    house: SessionPool,
+    about: AgentIdentity,
+    peer: EditorPeer,
     /// What the client can do, once it has said so.
     client: Option<ClientCapabilities>,
-    sessions: HashMap<SessionId, Handle>,
+    sessions: HashMap<SessionId, EditorSessionHandle>,
     /// The tasks of the sessions.
     following: JoinSet<()>,
-    jobs: JoinSet<Job>,
+    jobs: JoinSet<ConnectionJobOutcome>,
 }
 
 /// What a job came to.
-enum Job {
+enum ConnectionJobOutcome {
     Opened {
         request: RequestId,
-        opened: Result<Thread, RpcError>,
-        how: How,
+        opened: Result<RootSession, RpcError>,
+        how: OpenMethod,
     },
     Listed {
         request: RequestId,
@@ -61,18 +61,18 @@ enum Job {
 
 /// How a client got a session; each has an answer of its own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum How {
+enum OpenMethod {
     New,
     Load,
     Resume,
 }
 
-impl Connection {
-    pub(super) fn new(house: House, about: About, outbox: Outbox) -> Self {
+impl EditorConnection {
+    pub(super) fn new(house: SessionPool, about: AgentIdentity, outbox: Outbox) -> Self {
         Self {
             house,
             about,
-            peer: Peer::new(outbox),
+            peer: EditorPeer::new(outbox),
             client: None,
             sessions: HashMap::new(),
             following: JoinSet::new(),
@@ -83,15 +83,15 @@ impl Connection {
     /// Takes one message.
     pub(super) async fn take(&mut self, text: &[u8]) {
         match decode(text) {
-            Ok(Incoming::Request { id, method, params }) => {
+            Ok(IncomingMessage::Request { id, method, params }) => {
                 if let Err(error) = self.request(&id, &method, params.as_deref()).await {
                     self.refuse(Some(&id), &error).await;
                 }
             }
-            Ok(Incoming::Notification { method, params }) => {
+            Ok(IncomingMessage::Notification { method, params }) => {
                 self.notification(&method, params.as_deref()).await;
             }
-            Ok(Incoming::Response(response)) => {
+            Ok(IncomingMessage::Response(response)) => {
                 if let Err(never) = self.peer.outbox().answered(response) {
                     let error = RpcError::invalid_request(never.to_string());
                     self.refuse(None, &error).await;
@@ -102,7 +102,7 @@ impl Connection {
     }
 
     /// Answers something that could not be read.
-    pub(super) async fn complain(&self, error: RpcError) {
+    pub(super) async fn refuse_unreadable(&self, error: RpcError) {
         self.refuse(None, &error).await;
     }
 
@@ -172,7 +172,10 @@ impl Connection {
         };
         if let Ok(session) = self.session(&cancel.session_id) {
             // A session that has ended has nothing to cancel.
-            discard!(session.give(Command::Cancel).await, "the session has ended");
+            discard!(
+                session.give(EditorCommand::Cancel).await,
+                "the session has ended"
+            );
         }
     }
 
@@ -195,12 +198,12 @@ impl Connection {
     }
 
     fn new_session(&mut self, id: &RequestId, request: NewSessionRequest) -> Result<(), RpcError> {
-        let wish = Wish {
+        let wish = OpenSessionRequest {
             session: None,
             cwd: request.cwd,
             servers: request.mcp_servers,
         };
-        self.open(id, wish, How::New)
+        self.open(id, wish, OpenMethod::New)
     }
 
     fn load_session(
@@ -208,12 +211,12 @@ impl Connection {
         id: &RequestId,
         request: LoadSessionRequest,
     ) -> Result<(), RpcError> {
-        let wish = Wish {
+        let wish = OpenSessionRequest {
             session: Some(stored_id(&request.session_id)?),
             cwd: request.cwd,
             servers: request.mcp_servers,
         };
-        self.open(id, wish, How::Load)
+        self.open(id, wish, OpenMethod::Load)
     }
 
     fn resume_session(
@@ -221,26 +224,31 @@ impl Connection {
         id: &RequestId,
         request: ResumeSessionRequest,
     ) -> Result<(), RpcError> {
-        let wish = Wish {
+        let wish = OpenSessionRequest {
             session: Some(stored_id(&request.session_id)?),
             cwd: request.cwd,
             servers: request.mcp_servers,
         };
-        self.open(id, wish, How::Resume)
+        self.open(id, wish, OpenMethod::Resume)
     }
 
-    fn open(&mut self, id: &RequestId, wish: Wish, how: How) -> Result<(), RpcError> {
+    fn open(
+        &mut self,
+        id: &RequestId,
+        wish: OpenSessionRequest,
+        how: OpenMethod,
+    ) -> Result<(), RpcError> {
         self.check_room()?;
         let (house, peer, request) = (self.house.clone(), self.peer.clone(), id.clone());
         self.jobs.spawn(async move {
             let opened = async {
                 let thread = opening::open(&house, wish).await?;
-                if how == How::Load {
-                    tell_past(&house, &peer, thread.id()).await?;
+                if how == OpenMethod::Load {
+                    replay_history(&house, &peer, thread.id()).await?;
                 }
                 Ok(thread)
             };
-            Job::Opened {
+            ConnectionJobOutcome::Opened {
                 request,
                 opened: opened.await,
                 how,
@@ -257,7 +265,7 @@ impl Connection {
         self.check_room()?;
         let (house, id) = (self.house.clone(), id.clone());
         self.jobs.spawn(async move {
-            Job::Listed {
+            ConnectionJobOutcome::Listed {
                 request: id,
                 listed: opening::list(&house, request).await,
             }
@@ -274,7 +282,7 @@ impl Connection {
         let (house, id) = (self.house.clone(), id.clone());
         self.jobs.spawn(async move {
             house.unload(session).await;
-            Job::Closed { request: id }
+            ConnectionJobOutcome::Closed { request: id }
         });
         Ok(())
     }
@@ -283,7 +291,7 @@ impl Connection {
         let session = self.session(&request.session_id)?;
         let items = prompt::user_input(&request.prompt).map_err(RpcError::invalid_params)?;
         let request_id = id.clone();
-        let command = Command::Prompt {
+        let command = EditorCommand::Prompt {
             request: request_id,
             items,
         };
@@ -297,9 +305,9 @@ impl Connection {
         request: SetSessionModeRequest,
     ) -> Result<(), RpcError> {
         let session = self.session(&request.session_id)?;
-        let mode = modes::named(&request.mode_id.0).map_err(RpcError::invalid_params)?;
+        let mode = modes::mode_of_id(&request.mode_id.0).map_err(RpcError::invalid_params)?;
         let request_id = id.clone();
-        let command = Command::SetMode {
+        let command = EditorCommand::SetMode {
             request: request_id,
             mode,
         };
@@ -307,7 +315,7 @@ impl Connection {
         given.map_err(|_| failure::no_session(&request.session_id.0))
     }
 
-    fn session(&self, id: &ClientSessionId) -> Result<&Handle, RpcError> {
+    fn session(&self, id: &ClientSessionId) -> Result<&EditorSessionHandle, RpcError> {
         let session = SessionId::from_str(&id.0).ok();
         let session = session.and_then(|session| self.sessions.get(&session));
         session.ok_or_else(|| failure::no_session(&id.0))
@@ -323,22 +331,27 @@ impl Connection {
         ))
     }
 
-    async fn done(&mut self, job: Job) {
+    async fn done(&mut self, job: ConnectionJobOutcome) {
         match job {
-            Job::Opened {
+            ConnectionJobOutcome::Opened {
                 request,
                 opened,
                 how,
             } => self.opened(&request, opened, how).await,
-            Job::Listed { request, listed } => self.tell(&request, listed).await,
-            Job::Closed { request } => {
+            ConnectionJobOutcome::Listed { request, listed } => self.tell(&request, listed).await,
+            ConnectionJobOutcome::Closed { request } => {
                 self.tell(&request, Ok(CloseSessionResponse::new())).await;
             }
         }
     }
 
     /// A session is open: the client hears of it first, and then from it.
-    async fn opened(&mut self, request: &RequestId, opened: Result<Thread, RpcError>, how: How) {
+    async fn opened(
+        &mut self,
+        request: &RequestId,
+        opened: Result<RootSession, RpcError>,
+        how: OpenMethod,
+    ) {
         let thread = match opened {
             Ok(thread) => thread,
             Err(error) => return self.refuse(Some(request), &error).await,
@@ -346,15 +359,15 @@ impl Connection {
         let id = thread.id();
         let modes = modes::state(thread.configured().context.collaboration_mode);
         match how {
-            How::New => {
+            OpenMethod::New => {
                 let answer = NewSessionResponse::new(id.to_string()).modes(modes);
                 self.tell(request, Ok(answer)).await;
             }
-            How::Load => {
+            OpenMethod::Load => {
                 let answer = LoadSessionResponse::new().modes(modes);
                 self.tell(request, Ok(answer)).await;
             }
-            How::Resume => {
+            OpenMethod::Resume => {
                 let answer = ResumeSessionResponse::new().modes(modes);
                 self.tell(request, Ok(answer)).await;
             }
@@ -370,12 +383,12 @@ impl Connection {
         }
     }
 
-    fn notices(&self) -> Notices {
+    fn notices(&self) -> NoticeStyle {
         let session = self.client.as_ref().and_then(|it| it.session.as_ref());
         if session.is_some_and(|session| session.notices.is_some()) {
-            Notices::Own
+            NoticeStyle::Own
         } else {
-            Notices::Thoughts
+            NoticeStyle::Thoughts
         }
     }
 
@@ -403,7 +416,11 @@ impl Connection {
 }
 
 /// Tells what a session said before.
-async fn tell_past(house: &House, peer: &Peer, session: SessionId) -> Result<(), RpcError> {
+async fn replay_history(
+    house: &SessionPool,
+    peer: &EditorPeer,
+    session: SessionId,
+) -> Result<(), RpcError> {
     let store = house.store().map_err(RpcError::internal)?;
     let past = replay::past(&store, session).await;
     let past = past.map_err(|error| RpcError::internal(error.to_string()))?;

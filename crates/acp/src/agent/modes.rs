@@ -19,7 +19,7 @@ pub(super) fn id(mode: CollaborationMode) -> &'static str {
 }
 
 /// Returns the mode of this id, or what to choose instead.
-pub(super) fn named(wanted: &str) -> Result<CollaborationMode, String> {
+pub(super) fn mode_of_id(wanted: &str) -> Result<CollaborationMode, String> {
     let mut all = ALL.into_iter();
     all.find(|mode| id(*mode) == wanted).ok_or_else(|| {
         let known = ALL.map(id).join(", ");

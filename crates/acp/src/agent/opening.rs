@@ -11,7 +11,7 @@ use troupe_protocol::SessionId;
 use troupe_protocol::op::ConfigureSession;
 use troupe_protocol::session::TurnOverrides;
 use troupe_server::rpc::RpcError;
-use troupe_server::{House, Thread};
+use troupe_server::{RootSession, SessionPool};
 use troupe_store::{ListQuery, SessionSummary};
 
 use super::failure;
@@ -19,7 +19,7 @@ use crate::text::one_line;
 
 /// Which session a client wants.
 #[derive(Debug, Clone)]
-pub(super) struct Wish {
+pub(super) struct OpenSessionRequest {
     /// None for a new one.
     pub session: Option<SessionId>,
     pub cwd: PathBuf,
@@ -27,7 +27,10 @@ pub(super) struct Wish {
 }
 
 /// Opens the session of a wish.
-pub(super) async fn open(house: &House, wish: Wish) -> Result<Thread, RpcError> {
+pub(super) async fn open(
+    house: &SessionPool,
+    wish: OpenSessionRequest,
+) -> Result<RootSession, RpcError> {
     if !wish.cwd.is_absolute() {
         return Err(RpcError::invalid_params(format!(
             "cwd: {} is not an absolute path",
@@ -97,7 +100,7 @@ fn server_name(name: &str) -> String {
 
 /// Lists stored sessions, those that changed last first.
 pub(super) async fn list(
-    house: &House,
+    house: &SessionPool,
     request: ListSessionsRequest,
 ) -> Result<ListSessionsResponse, RpcError> {
     let store = house.store().map_err(RpcError::internal)?;

@@ -7,16 +7,16 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use tokio_util::sync::CancellationToken;
 use troupe_protocol::discard;
-use troupe_server::rpc::{Gone, Outbox, RequestId, RpcError};
+use troupe_server::rpc::{Outbox, PeerGone, RequestId, RpcError};
 
 const CANCEL_REQUEST: &str = "$/cancel_request";
 
 /// Cheap to clone.
 #[derive(Debug, Clone)]
-pub(super) struct Peer(Outbox);
+pub(super) struct EditorPeer(Outbox);
 
 #[derive(Serialize)]
-struct Told<'a, T> {
+struct OutgoingNotification<'a, T> {
     jsonrpc: &'static str,
     method: &'a str,
     params: &'a T,
@@ -28,7 +28,7 @@ struct CancelRequest {
     request_id: i64,
 }
 
-impl Peer {
+impl EditorPeer {
     pub(super) fn new(outbox: Outbox) -> Self {
         Self(outbox)
     }
@@ -41,7 +41,7 @@ impl Peer {
         &self,
         session: &SessionId,
         update: SessionUpdate,
-    ) -> Result<(), Gone> {
+    ) -> Result<(), PeerGone> {
         let told = SessionNotification::new(session.clone(), update);
         self.tell(CLIENT_METHOD_NAMES.session_update, &told).await
     }
@@ -50,7 +50,7 @@ impl Peer {
         &self,
         id: &RequestId,
         outcome: Result<T, RpcError>,
-    ) -> Result<(), Gone> {
+    ) -> Result<(), PeerGone> {
         self.0.answer(Some(id), outcome.as_ref()).await
     }
 
@@ -75,10 +75,10 @@ impl Peer {
         }
     }
 
-    async fn tell(&self, method: &str, params: &impl Serialize) -> Result<(), Gone> {
+    async fn tell(&self, method: &str, params: &impl Serialize) -> Result<(), PeerGone> {
         let jsonrpc = "2.0";
         self.0
-            .send(&Told {
+            .send(&OutgoingNotification {
                 jsonrpc,
                 method,
                 params,

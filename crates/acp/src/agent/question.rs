@@ -14,12 +14,12 @@ use troupe_protocol::mcp::ElicitationRequest;
 use troupe_protocol::op::ElicitationDecision;
 use troupe_protocol::{Op, PendingQuestion};
 
-use super::peer::Peer;
+use super::peer::EditorPeer;
 use super::tool_call;
 use crate::text::one_line;
 
 /// What the client said to one request.
-enum Said {
+enum PermissionReply {
     Option(String),
     /// The turn is being cancelled.
     Cancelled,
@@ -34,11 +34,11 @@ const ACCEPT: &str = "accept";
 /// meanwhile.
 pub(super) async fn put(
     question: PendingQuestion,
-    peer: &Peer,
+    peer: &EditorPeer,
     session: &SessionId,
     settled: &CancellationToken,
 ) -> Option<Op> {
-    let asking = Asking {
+    let asking = QuestionContext {
         peer,
         session,
         settled,
@@ -51,13 +51,13 @@ pub(super) async fn put(
     }
 }
 
-struct Asking<'a> {
-    peer: &'a Peer,
+struct QuestionContext<'a> {
+    peer: &'a EditorPeer,
     session: &'a SessionId,
     settled: &'a CancellationToken,
 }
 
-impl Asking<'_> {
+impl QuestionContext<'_> {
     async fn exec(&self, request: ExecApprovalRequest) -> Option<Op> {
         let call = tool_call::of_command(
             request.call_id.0.clone(),
@@ -65,7 +65,7 @@ impl Asking<'_> {
             &request.parsed_cmd,
             request.cwd.clone(),
         );
-        let call = labelled(call, request.agent.as_ref(), request.reason.as_deref());
+        let call = with_asking_agent(call, request.agent.as_ref(), request.reason.as_deref());
         let options = decisions(&request.available_decisions);
         let decision = decision(self.ask(call, options).await?);
         Some(request.decide(decision))
@@ -77,7 +77,7 @@ impl Asking<'_> {
         let granted = granted.map(|root| format!("makes {} writable", root.display()));
         let reasons: Vec<String> = request.reason.clone().into_iter().chain(granted).collect();
         let reason = (!reasons.is_empty()).then(|| reasons.join("\n"));
-        let call = labelled(call, request.agent.as_ref(), reason.as_deref());
+        let call = with_asking_agent(call, request.agent.as_ref(), reason.as_deref());
         let options = decisions(&[
             ReviewDecision::Approved,
             ReviewDecision::ApprovedForSession,
@@ -99,17 +99,17 @@ impl Asking<'_> {
             // The title is cut: who answers reads all of it.
             let call = ToolCall::new(id, one_line(&question.question));
             let call = call.content(vec![tool_call::text(&question.question)]);
-            let call = labelled(call, request.agent.as_ref(), Some(&question.header));
+            let call = with_asking_agent(call, request.agent.as_ref(), Some(&question.header));
             match self.ask(call, options).await? {
-                Said::Option(chosen) if chosen != SKIP => {
+                PermissionReply::Option(chosen) if chosen != SKIP => {
                     let answer = Answer {
                         selected: vec![chosen],
                         other: None,
                     };
                     response.answers.insert(question.id.clone(), answer);
                 }
-                Said::Option(_) => {}
-                Said::Cancelled | Said::Nothing => break,
+                PermissionReply::Option(_) => {}
+                PermissionReply::Cancelled | PermissionReply::Nothing => break,
             }
         }
         Some(request.answer(response))
@@ -124,22 +124,24 @@ impl Asking<'_> {
             let title = format!("{}: {message}", request.server_name);
             let call = ToolCall::new(request.id.0.clone(), one_line(&title));
             let call = call.content(vec![tool_call::text(&title)]);
-            let call = labelled(call, request.agent.as_ref(), None);
+            let call = with_asking_agent(call, request.agent.as_ref(), None);
             let options = vec![
                 PermissionOption::new(ACCEPT, "Accept", PermissionOptionKind::AllowOnce),
                 PermissionOption::new(SKIP, "Decline", PermissionOptionKind::RejectOnce),
             ];
             match self.ask(call, options).await? {
-                Said::Option(chosen) if chosen == ACCEPT => ElicitationDecision::Accept,
-                Said::Option(_) | Said::Nothing => ElicitationDecision::Decline,
-                Said::Cancelled => ElicitationDecision::Cancel,
+                PermissionReply::Option(chosen) if chosen == ACCEPT => ElicitationDecision::Accept,
+                PermissionReply::Option(_) | PermissionReply::Nothing => {
+                    ElicitationDecision::Decline
+                }
+                PermissionReply::Cancelled => ElicitationDecision::Cancel,
             }
         };
         let content = (decision == ElicitationDecision::Accept).then(|| serde_json::json!({}));
         Some(request.resolve(decision, content))
     }
 
-    async fn ask(&self, call: ToolCall, options: Vec<PermissionOption>) -> Option<Said> {
+    async fn ask(&self, call: ToolCall, options: Vec<PermissionOption>) -> Option<PermissionReply> {
         let call = ToolCallUpdate::from(call);
         let request = RequestPermissionRequest::new(self.session.clone(), call, options);
         let method = CLIENT_METHOD_NAMES.session_request_permission;
@@ -150,18 +152,18 @@ impl Asking<'_> {
         Some(match answer {
             Ok(response) => match response.outcome {
                 RequestPermissionOutcome::Selected(selected) => {
-                    Said::Option(selected.option_id.to_string())
+                    PermissionReply::Option(selected.option_id.to_string())
                 }
-                RequestPermissionOutcome::Cancelled => Said::Cancelled,
-                _ => Said::Nothing,
+                RequestPermissionOutcome::Cancelled => PermissionReply::Cancelled,
+                _ => PermissionReply::Nothing,
             },
-            Err(_) => Said::Nothing,
+            Err(_) => PermissionReply::Nothing,
         })
     }
 }
 
 /// Says who asks, if it is another agent than the one that the client speaks to, and why.
-fn labelled(call: ToolCall, agent: Option<&AgentLabel>, reason: Option<&str>) -> ToolCall {
+fn with_asking_agent(call: ToolCall, agent: Option<&AgentLabel>, reason: Option<&str>) -> ToolCall {
     let mut call = call;
     if let Some(agent) = agent {
         call.title = format!("{}: {}", agent.path, call.title);
@@ -191,20 +193,20 @@ fn option(decision: ReviewDecision) -> Option<PermissionOption> {
 }
 
 /// An option that was never offered refuses.
-fn decision(said: Said) -> ReviewDecision {
+fn decision(said: PermissionReply) -> ReviewDecision {
     let offered = [
         ReviewDecision::Approved,
         ReviewDecision::ApprovedForSession,
         ReviewDecision::ApprovedAlways,
     ];
     match said {
-        Said::Option(chosen) => {
+        PermissionReply::Option(chosen) => {
             let mut offered = offered.into_iter();
             let chosen = offered.find(|decision| decision.as_str() == chosen);
             chosen.unwrap_or(ReviewDecision::Denied)
         }
-        Said::Cancelled => ReviewDecision::Abort,
-        Said::Nothing => ReviewDecision::Denied,
+        PermissionReply::Cancelled => ReviewDecision::Abort,
+        PermissionReply::Nothing => ReviewDecision::Denied,
     }
 }
 

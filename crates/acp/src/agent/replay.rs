@@ -6,16 +6,16 @@ use agent_client_protocol_schema::v1::SessionUpdate;
 use troupe_protocol::SessionId;
 use troupe_protocol::policy::CollaborationMode;
 use troupe_protocol::rollout::RolloutRecord;
-use troupe_store::{Error, LiveHistory, Store};
+use troupe_store::{LiveHistory, SessionStore, StoreError};
 
-use super::updates::{Notices, Telling, Updates};
+use super::updates::{NoticeStyle, ReplayMode, UpdateTranslator};
 use crate::limits::{REPLAY_SEGMENTS_MAX, REPLAY_UPDATES_MAX};
 
 /// Returns the past of a session, oldest first; of a very long one the end.
 pub(super) async fn past(
-    store: &Arc<dyn Store>,
+    store: &Arc<dyn SessionStore>,
     session: SessionId,
-) -> Result<Vec<SessionUpdate>, Error> {
+) -> Result<Vec<SessionUpdate>, StoreError> {
     let mut segments = vec![store.read_live(session).await?];
     // A summary stands for what lies before it. The client's user has read that too.
     while segments.len() < REPLAY_SEGMENTS_MAX
@@ -27,7 +27,7 @@ pub(super) async fn past(
     }
     // The mode that is told with the session is the current one.
     let mode = CollaborationMode::default();
-    let mut updates = Updates::new(Telling::Past, Notices::Own, mode);
+    let mut updates = UpdateTranslator::new(ReplayMode::Past, NoticeStyle::Own, mode);
     let mut told = Vec::new();
     for segment in segments.iter().rev() {
         for (_, line) in &segment.records {

@@ -17,7 +17,7 @@ use serde::Serialize;
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
-use troupe_agents::Agents;
+use troupe_agents::TreeHandle;
 use troupe_engine::EventStream;
 use troupe_protocol::discard;
 use troupe_protocol::event::{AbortReason, ErrorEvent};
@@ -26,19 +26,19 @@ use troupe_protocol::outcome::OutcomeClass;
 use troupe_protocol::policy::CollaborationMode;
 use troupe_protocol::session::TurnOverrides;
 use troupe_protocol::{CallId, Event, EventMsg, Op, PendingQuestion, SubmissionId, TaskOutcome};
-use troupe_server::Thread;
-use troupe_server::rpc::{Gone, RequestId, RpcError};
+use troupe_server::RootSession;
+use troupe_server::rpc::{PeerGone, RequestId, RpcError};
 
-use super::children::Children;
+use super::children::ChildReaders;
 use super::failure;
-use super::peer::Peer;
+use super::peer::EditorPeer;
 use super::question;
-use super::updates::{Notices, Telling, Updates};
+use super::updates::{NoticeStyle, ReplayMode, UpdateTranslator};
 use crate::limits::COMMANDS_QUEUED_MAX;
 
 /// What a client asks of one session.
 #[derive(Debug)]
-pub(super) enum Command {
+pub(super) enum EditorCommand {
     Prompt {
         request: RequestId,
         items: Vec<UserInput>,
@@ -52,19 +52,19 @@ pub(super) enum Command {
 
 /// The way to a session. Dropping it ends the following, not the session.
 #[derive(Debug)]
-pub(super) struct Handle {
-    commands: mpsc::Sender<Command>,
-    thread: Thread,
+pub(super) struct EditorSessionHandle {
+    commands: mpsc::Sender<EditorCommand>,
+    thread: RootSession,
 }
 
-impl Handle {
-    pub(super) fn thread(&self) -> &Thread {
+impl EditorSessionHandle {
+    pub(super) fn thread(&self) -> &RootSession {
         &self.thread
     }
 
     /// Hands a command over, in the order in which the client sent them. Waits while the
     /// session is behind. One that has ended takes none.
-    pub(super) async fn give(&self, command: Command) -> Result<(), Command> {
+    pub(super) async fn give(&self, command: EditorCommand) -> Result<(), EditorCommand> {
         let given = self.commands.send(command).await;
         given.map_err(|mpsc::error::SendError(command)| command)
     }
@@ -72,52 +72,52 @@ impl Handle {
 
 /// Begins to follow a session. It ends with the session, and when the client is gone.
 pub(super) fn follow(
-    thread: Thread,
-    peer: Peer,
-    notices: Notices,
+    thread: RootSession,
+    peer: EditorPeer,
+    notices: NoticeStyle,
     tasks: &mut JoinSet<()>,
-) -> Handle {
+) -> EditorSessionHandle {
     let (commands, inbox) = mpsc::channel(COMMANDS_QUEUED_MAX);
     let mode = thread.configured().context.collaboration_mode;
-    let session = Session {
+    let session = EditorSession {
         id: SessionId::new(thread.id().to_string()),
         events: thread.events(),
         thread: thread.clone(),
         peer,
-        updates: Updates::new(Telling::Live, notices, mode),
-        children: Children::new(),
-        turn: Turn::None,
+        updates: UpdateTranslator::new(ReplayMode::Live, notices, mode),
+        children: ChildReaders::new(),
+        turn: PromptState::None,
         questions: HashMap::new(),
         jobs: JoinSet::new(),
         last_error: None,
     };
     tasks.spawn(session.run(inbox));
-    Handle { commands, thread }
+    EditorSessionHandle { commands, thread }
 }
 
-struct Session {
+struct EditorSession {
     id: SessionId,
-    thread: Thread,
+    thread: RootSession,
     events: EventStream,
-    peer: Peer,
-    updates: Updates,
-    children: Children,
-    turn: Turn,
+    peer: EditorPeer,
+    updates: UpdateTranslator,
+    children: ChildReaders,
+    turn: PromptState,
     /// Open ones, and how each is withdrawn.
     questions: HashMap<CallId, CancellationToken>,
-    jobs: JoinSet<Outcome>,
+    jobs: JoinSet<SessionJobOutcome>,
     last_error: Option<ErrorEvent>,
 }
 
 /// The prompt that waits for its answer.
-enum Turn {
+enum PromptState {
     None,
-    Running(Prompt),
+    Running(PendingPrompt),
     /// Its task is over, and agents below are still at work.
-    Resting(Prompt, End),
+    Resting(PendingPrompt, PromptEnd),
 }
 
-struct Prompt {
+struct PendingPrompt {
     request: RequestId,
     submission: SubmissionId,
     /// The client wants it to end.
@@ -126,13 +126,13 @@ struct Prompt {
 
 /// How a task ended.
 #[derive(Debug, Clone)]
-enum End {
+enum PromptEnd {
     Stopped(StopReason),
     Failed(RpcError),
 }
 
 /// What something beside the loop came to.
-enum Outcome {
+enum SessionJobOutcome {
     /// A person's answer.
     Answer(Option<Box<Op>>),
     ModeSet(RequestId, Result<(), RpcError>),
@@ -141,8 +141,8 @@ enum Outcome {
     Nothing,
 }
 
-impl Session {
-    async fn run(mut self, mut commands: mpsc::Receiver<Command>) {
+impl EditorSession {
+    async fn run(mut self, mut commands: mpsc::Receiver<EditorCommand>) {
         // A client that is gone ends it like a session that is: nobody is left to be told.
         let mut open = true;
         while open {
@@ -171,22 +171,22 @@ impl Session {
         }
     }
 
-    async fn command(&mut self, command: Command) -> Result<(), Gone> {
+    async fn command(&mut self, command: EditorCommand) -> Result<(), PeerGone> {
         match command {
-            Command::Prompt { request, items } => self.prompt(request, items).await,
-            Command::Cancel => {
+            EditorCommand::Prompt { request, items } => self.prompt(request, items).await,
+            EditorCommand::Cancel => {
                 self.cancel().await;
                 Ok(())
             }
-            Command::SetMode { request, mode } => {
+            EditorCommand::SetMode { request, mode } => {
                 self.set_mode(request, mode);
                 Ok(())
             }
         }
     }
 
-    async fn prompt(&mut self, request: RequestId, items: Vec<UserInput>) -> Result<(), Gone> {
-        if !matches!(self.turn, Turn::None) {
+    async fn prompt(&mut self, request: RequestId, items: Vec<UserInput>) -> Result<(), PeerGone> {
+        if !matches!(self.turn, PromptState::None) {
             let busy = "a prompt of this session is being worked on; cancel it, or wait for it";
             return self.refuse(&request, RpcError::invalid_request(busy)).await;
         }
@@ -198,7 +198,7 @@ impl Session {
         match self.thread.submit(op).await {
             Ok(submission) => {
                 self.last_error = None;
-                self.turn = Turn::Running(Prompt {
+                self.turn = PromptState::Running(PendingPrompt {
                     request,
                     submission,
                     cancelled: false,
@@ -215,8 +215,10 @@ impl Session {
     /// Stops everything that runs, here and below.
     async fn cancel(&mut self) {
         match &mut self.turn {
-            Turn::None => {}
-            Turn::Running(prompt) | Turn::Resting(prompt, _) => prompt.cancelled = true,
+            PromptState::None => {}
+            PromptState::Running(prompt) | PromptState::Resting(prompt, _) => {
+                prompt.cancelled = true
+            }
         }
         let agents = self.thread.agents().clone();
         if agents.is_planted() {
@@ -227,7 +229,7 @@ impl Session {
                     agents.user().cancel("root", why).await,
                     "there was no agent to cancel"
                 );
-                Outcome::Nothing
+                SessionJobOutcome::Nothing
             });
         }
         // A session that has ended has nothing to interrupt.
@@ -252,11 +254,11 @@ impl Session {
                 .ask(Op::OverrideTurnContext { overrides }, is_answer)
                 .await;
             let set = set.map_err(|refused| RpcError::invalid_request(refused.message));
-            Outcome::ModeSet(request, set)
+            SessionJobOutcome::ModeSet(request, set)
         });
     }
 
-    async fn event(&mut self, event: &Event) -> Result<(), Gone> {
+    async fn event(&mut self, event: &Event) -> Result<(), PeerGone> {
         for update in self.updates.of(&event.msg) {
             self.peer.update(&self.id, update).await?;
         }
@@ -281,12 +283,13 @@ impl Session {
                 // What is refused never starts, so it has no other end.
                 if !error.fatal && self.is_ours(&event.id) {
                     let error = failure::of(error);
-                    return self.task_ended(End::Failed(error)).await;
+                    return self.task_ended(PromptEnd::Failed(error)).await;
                 }
                 Ok(())
             }
             EventMsg::TurnComplete(complete) if self.is_ours(&complete.turn_id) => {
-                self.task_ended(End::Stopped(StopReason::EndTurn)).await
+                self.task_ended(PromptEnd::Stopped(StopReason::EndTurn))
+                    .await
             }
             EventMsg::TurnAborted(aborted) if self.is_ours(&aborted.turn_id) => {
                 let end = self.aborted(aborted.reason);
@@ -297,7 +300,7 @@ impl Session {
     }
 
     fn is_ours(&self, task: &SubmissionId) -> bool {
-        matches!(&self.turn, Turn::Running(prompt) if prompt.submission == *task)
+        matches!(&self.turn, PromptState::Running(prompt) if prompt.submission == *task)
     }
 
     fn ask(&mut self, question: PendingQuestion) {
@@ -306,7 +309,7 @@ impl Session {
             .insert(question.id().clone(), settled.clone());
         let (peer, session) = (self.peer.clone(), self.id.clone());
         self.jobs.spawn(async move {
-            Outcome::Answer(
+            SessionJobOutcome::Answer(
                 question::put(question, &peer, &session, &settled)
                     .await
                     .map(Box::new),
@@ -314,17 +317,17 @@ impl Session {
         });
     }
 
-    fn aborted(&mut self, reason: AbortReason) -> End {
+    fn aborted(&mut self, reason: AbortReason) -> PromptEnd {
         let outcome = TaskOutcome::from(reason);
         match outcome.class() {
             OutcomeClass::Interrupted | OutcomeClass::Cancelled => {
-                End::Stopped(StopReason::Cancelled)
+                PromptEnd::Stopped(StopReason::Cancelled)
             }
             OutcomeClass::Failed if outcome == TaskOutcome::BudgetExceeded => {
-                End::Stopped(StopReason::MaxTurnRequests)
+                PromptEnd::Stopped(StopReason::MaxTurnRequests)
             }
             OutcomeClass::Failed | OutcomeClass::Completed => {
-                End::Failed(if let Some(error) = self.last_error.take() {
+                PromptEnd::Failed(if let Some(error) = self.last_error.take() {
                     failure::of(&error)
                 } else {
                     let reason = reason.as_str();
@@ -335,60 +338,63 @@ impl Session {
     }
 
     /// Our task is over; the answer waits until nothing runs below.
-    async fn task_ended(&mut self, end: End) -> Result<(), Gone> {
-        let Turn::Running(prompt) = std::mem::replace(&mut self.turn, Turn::None) else {
+    async fn task_ended(&mut self, end: PromptEnd) -> Result<(), PeerGone> {
+        let PromptState::Running(prompt) = std::mem::replace(&mut self.turn, PromptState::None)
+        else {
             return Ok(());
         };
-        let agents: Agents = self.thread.agents().clone();
-        self.turn = Turn::Resting(prompt, end);
+        let agents: TreeHandle = self.thread.agents().clone();
+        self.turn = PromptState::Resting(prompt, end);
         if !agents.is_planted() {
             return self.answer().await;
         }
         self.jobs.spawn(async move {
-            agents.quiet().await;
-            Outcome::Quiet
+            agents.wait_until_idle().await;
+            SessionJobOutcome::Quiet
         });
         Ok(())
     }
 
-    async fn done(&mut self, outcome: Outcome) -> Result<(), Gone> {
+    async fn done(&mut self, outcome: SessionJobOutcome) -> Result<(), PeerGone> {
         match outcome {
-            Outcome::Answer(Some(op)) => {
+            SessionJobOutcome::Answer(Some(op)) => {
                 // A session that has ended asks nothing any more.
                 discard!(self.thread.submit(*op).await, "the session has ended");
                 Ok(())
             }
-            Outcome::Answer(None) | Outcome::Nothing => Ok(()),
-            Outcome::ModeSet(request, set) => {
+            SessionJobOutcome::Answer(None) | SessionJobOutcome::Nothing => Ok(()),
+            SessionJobOutcome::ModeSet(request, set) => {
                 let answer = set.map(|()| SetSessionModeResponse::new());
                 self.reply(&request, answer).await
             }
-            Outcome::Quiet => self.answer().await,
+            SessionJobOutcome::Quiet => self.answer().await,
         }
     }
 
     /// Answers the prompt whose work is done.
-    async fn answer(&mut self) -> Result<(), Gone> {
-        let Turn::Resting(prompt, end) = std::mem::replace(&mut self.turn, Turn::None) else {
+    async fn answer(&mut self) -> Result<(), PeerGone> {
+        let PromptState::Resting(prompt, end) =
+            std::mem::replace(&mut self.turn, PromptState::None)
+        else {
             return Ok(());
         };
         let answer = match end {
             _ if prompt.cancelled => Ok(PromptResponse::new(StopReason::Cancelled)),
-            End::Stopped(reason) => Ok(PromptResponse::new(reason)),
-            End::Failed(error) => Err(error),
+            PromptEnd::Stopped(reason) => Ok(PromptResponse::new(reason)),
+            PromptEnd::Failed(error) => Err(error),
         };
         self.reply(&prompt.request, answer).await
     }
 
     /// The session is over; so is what it was asked.
-    async fn ended(&mut self) -> Result<(), Gone> {
-        match std::mem::replace(&mut self.turn, Turn::None) {
-            Turn::None => Ok(()),
-            Turn::Running(prompt) => {
-                self.turn = Turn::Resting(prompt, End::Stopped(StopReason::Cancelled));
+    async fn ended(&mut self) -> Result<(), PeerGone> {
+        match std::mem::replace(&mut self.turn, PromptState::None) {
+            PromptState::None => Ok(()),
+            PromptState::Running(prompt) => {
+                self.turn = PromptState::Resting(prompt, PromptEnd::Stopped(StopReason::Cancelled));
                 self.answer().await
             }
-            resting @ Turn::Resting(..) => {
+            resting @ PromptState::Resting(..) => {
                 self.turn = resting;
                 self.answer().await
             }
@@ -399,16 +405,16 @@ impl Session {
         &self,
         request: &RequestId,
         outcome: Result<T, RpcError>,
-    ) -> Result<(), Gone> {
+    ) -> Result<(), PeerGone> {
         self.peer.answer(request, outcome).await
     }
 
-    async fn refuse(&self, request: &RequestId, error: RpcError) -> Result<(), Gone> {
+    async fn refuse(&self, request: &RequestId, error: RpcError) -> Result<(), PeerGone> {
         self.peer.outbox().refuse(Some(request), &error).await
     }
 }
 
-impl std::fmt::Debug for Session {
+impl std::fmt::Debug for EditorSession {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Session").field("id", &self.id).finish()
     }

@@ -21,30 +21,30 @@ use troupe_protocol::{CallId, EventMsg, ItemId, TurnItem};
 
 use super::{modes, tool_call};
 use crate::limits::{OUTPUT_SHOWN_BYTES_MAX, OUTPUT_STEP_BYTES};
-use crate::text::Tail;
+use crate::text::OutputTail;
 
 /// What must be remembered between events.
 #[derive(Debug)]
-pub(super) struct Updates {
-    telling: Telling,
-    notices: Notices,
+pub(super) struct UpdateTranslator {
+    telling: ReplayMode,
+    notices: NoticeStyle,
     mode: CollaborationMode,
-    texts: HashMap<ItemId, Shown>,
-    outputs: HashMap<CallId, Running>,
+    texts: HashMap<ItemId, SentText>,
+    outputs: HashMap<CallId, RunningOutput>,
     /// Calls that the client has been shown.
     calls: HashSet<ItemId>,
 }
 
 /// Whether a client knows what its user said.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Telling {
+pub(super) enum ReplayMode {
     Live,
     Past,
 }
 
 /// How a client is told of what is no part of the conversation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Notices {
+pub(super) enum NoticeStyle {
     /// It knows them.
     Own,
     /// As something that the agent thinks of.
@@ -52,14 +52,14 @@ pub(super) enum Notices {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Voice {
+enum UpdateTextKind {
     Message,
     Thought,
 }
 
 /// What of an item's text a client has.
 #[derive(Debug)]
-struct Shown {
+struct SentText {
     text: String,
     /// How often the text began anew.
     attempt: u32,
@@ -67,13 +67,13 @@ struct Shown {
 
 /// A command whose output is shown as it comes.
 #[derive(Debug)]
-struct Running {
-    output: Tail,
+struct RunningOutput {
+    output: OutputTail,
     unshown: usize,
 }
 
-impl Updates {
-    pub(super) fn new(telling: Telling, notices: Notices, mode: CollaborationMode) -> Self {
+impl UpdateTranslator {
+    pub(super) fn new(telling: ReplayMode, notices: NoticeStyle, mode: CollaborationMode) -> Self {
         Self {
             telling,
             notices,
@@ -88,15 +88,15 @@ impl Updates {
     pub(super) fn of(&mut self, msg: &EventMsg) -> Vec<SessionUpdate> {
         match msg {
             EventMsg::AgentMessageContentDelta(delta) | EventMsg::PlanDelta(delta) => {
-                self.delta(Voice::Message, delta)
+                self.delta(UpdateTextKind::Message, delta)
             }
             EventMsg::ReasoningContentDelta(delta) | EventMsg::ReasoningRawContentDelta(delta) => {
-                self.delta(Voice::Thought, delta)
+                self.delta(UpdateTextKind::Thought, delta)
             }
             EventMsg::AgentReasoningSectionBreak {
                 item_id,
                 summary_index,
-            } if *summary_index > 0 => self.more(Voice::Thought, item_id, "\n\n"),
+            } if *summary_index > 0 => self.append_text(UpdateTextKind::Thought, item_id, "\n\n"),
             EventMsg::ItemStarted { item, .. } => self.started(item),
             EventMsg::ItemCompleted { item, .. } => self.completed(item),
             EventMsg::ExecCommandOutputDelta(delta) => self.output(delta),
@@ -187,20 +187,25 @@ impl Updates {
         }
     }
 
-    fn delta(&mut self, voice: Voice, delta: &TextDelta) -> Vec<SessionUpdate> {
+    fn delta(&mut self, voice: UpdateTextKind, delta: &TextDelta) -> Vec<SessionUpdate> {
         if delta.snapshot {
-            self.whole(voice, &delta.item_id, &delta.delta)
+            self.complete_text(voice, &delta.item_id, &delta.delta)
         } else {
-            self.more(voice, &delta.item_id, &delta.delta)
+            self.append_text(voice, &delta.item_id, &delta.delta)
         }
     }
 
     /// An item's text goes on.
-    fn more(&mut self, voice: Voice, item: &ItemId, more: &str) -> Vec<SessionUpdate> {
+    fn append_text(
+        &mut self,
+        voice: UpdateTextKind,
+        item: &ItemId,
+        more: &str,
+    ) -> Vec<SessionUpdate> {
         if more.is_empty() {
             return Vec::new();
         }
-        let shown = self.texts.entry(item.clone()).or_insert(Shown {
+        let shown = self.texts.entry(item.clone()).or_insert(SentText {
             text: String::new(),
             attempt: 0,
         });
@@ -209,17 +214,22 @@ impl Updates {
     }
 
     /// An item's text is this. What the client lacks of it is told.
-    fn whole(&mut self, voice: Voice, item: &ItemId, text: &str) -> Vec<SessionUpdate> {
+    fn complete_text(
+        &mut self,
+        voice: UpdateTextKind,
+        item: &ItemId,
+        text: &str,
+    ) -> Vec<SessionUpdate> {
         let shown = self.texts.get(item).map_or("", |shown| &shown.text);
         if let Some(more) = text.strip_prefix(shown) {
             let more = more.to_owned();
-            return self.more(voice, item, &more);
+            return self.append_text(voice, item, &more);
         }
         if let Some(shown) = self.texts.get_mut(item) {
             shown.text.clear();
             shown.attempt += 1;
         }
-        self.more(voice, item, text)
+        self.append_text(voice, item, text)
     }
 
     fn started(&mut self, item: &TurnItem) -> Vec<SessionUpdate> {
@@ -241,9 +251,11 @@ impl Updates {
         }
         let updates = match item {
             TurnItem::AgentMessage(message) => {
-                self.whole(Voice::Message, &message.id, &message.text)
+                self.complete_text(UpdateTextKind::Message, &message.id, &message.text)
             }
-            TurnItem::Plan(plan) => self.whole(Voice::Message, &plan.id, &plan.text),
+            TurnItem::Plan(plan) => {
+                self.complete_text(UpdateTextKind::Message, &plan.id, &plan.text)
+            }
             TurnItem::Reasoning(reasoning) => self.reasoning(reasoning),
             TurnItem::UserMessage(message) => self.user_message(message),
             _ => Vec::new(),
@@ -259,14 +271,14 @@ impl Updates {
         }
         let parts = item.summary_text.iter().chain(&item.raw_content);
         let parts: Vec<&str> = parts.map(String::as_str).collect();
-        self.whole(Voice::Thought, &item.id, &parts.join("\n\n"))
+        self.complete_text(UpdateTextKind::Thought, &item.id, &parts.join("\n\n"))
     }
 
     /// What a person said, if the client has not sent it. Messages of the engine are not a
     /// person's.
     fn user_message(&self, item: &UserMessageItem) -> Vec<SessionUpdate> {
         let text = joined_text(&item.content);
-        if self.telling == Telling::Live || item.metadata.is_some() || text.is_empty() {
+        if self.telling == ReplayMode::Live || item.metadata.is_some() || text.is_empty() {
             return Vec::new();
         }
         let chunk = ContentChunk::new(ContentBlock::Text(TextContent::new(text)))
@@ -282,8 +294,8 @@ impl Updates {
         let running = self
             .outputs
             .entry(delta.call_id.clone())
-            .or_insert_with(|| Running {
-                output: Tail::new(OUTPUT_SHOWN_BYTES_MAX),
+            .or_insert_with(|| RunningOutput {
+                output: OutputTail::new(OUTPUT_SHOWN_BYTES_MAX),
                 unshown: 0,
             });
         running.output.push(&String::from_utf8_lossy(&bytes));
@@ -307,12 +319,12 @@ impl Updates {
 
     fn notice(&self, severity: NoticeSeverity, message: &str) -> Vec<SessionUpdate> {
         // It was about a moment that is over.
-        if self.telling == Telling::Past {
+        if self.telling == ReplayMode::Past {
             return Vec::new();
         }
         vec![match self.notices {
-            Notices::Own => SessionUpdate::Notice(Notice::new(severity, message)),
-            Notices::Thoughts => {
+            NoticeStyle::Own => SessionUpdate::Notice(Notice::new(severity, message)),
+            NoticeStyle::Thoughts => {
                 let text = TextContent::new(format!("{message}\n\n"));
                 SessionUpdate::AgentThoughtChunk(ContentChunk::new(ContentBlock::Text(text)))
             }
@@ -320,7 +332,7 @@ impl Updates {
     }
 }
 
-fn chunk(voice: Voice, item: &ItemId, attempt: u32, text: &str) -> SessionUpdate {
+fn chunk(voice: UpdateTextKind, item: &ItemId, attempt: u32, text: &str) -> SessionUpdate {
     let id = match attempt {
         0 => item.0.clone(),
         again => format!("{item}-{again}"),
@@ -328,8 +340,8 @@ fn chunk(voice: Voice, item: &ItemId, attempt: u32, text: &str) -> SessionUpdate
     let chunk = ContentChunk::new(ContentBlock::Text(TextContent::new(text)))
         .message_id(MessageId::new(id));
     match voice {
-        Voice::Message => SessionUpdate::AgentMessageChunk(chunk),
-        Voice::Thought => SessionUpdate::AgentThoughtChunk(chunk),
+        UpdateTextKind::Message => SessionUpdate::AgentMessageChunk(chunk),
+        UpdateTextKind::Thought => SessionUpdate::AgentThoughtChunk(chunk),
     }
 }
 

@@ -17,7 +17,7 @@ use crate::limits::BACKEND_START_SEC_DEFAULT;
 pub struct BackendConfig {
     /// What it speaks.
     #[serde(rename = "type", default)]
-    pub kind: Kind,
+    pub kind: BackendKind,
     /// The program to start.
     pub command: String,
     /// Its arguments.
@@ -47,7 +47,7 @@ pub struct BackendConfig {
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
-pub enum Kind {
+pub enum BackendKind {
     /// The Agent Client Protocol, on stdin and stdout.
     #[default]
     Acp,

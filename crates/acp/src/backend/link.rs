@@ -5,22 +5,22 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use agent_client_protocol_schema::v1::{ContentBlock, TextContent};
-use troupe_model::{HistoryItem, Model, ModelRequest};
+use troupe_model::{HistoryItem, LanguageModel, ModelRequest};
 use troupe_process::{CommandSpec, Confinement, Launcher, StdinMode};
 use troupe_protocol::history::{ContentItem, Role};
-use troupe_protocol::{Fragment, ResponseItem};
+use troupe_protocol::{ContextFragment, ResponseItem};
 use troupe_tools::{CallContext, Registry};
 
-use super::companion::{Companion, Greeting};
 use super::config::BackendConfig;
-use super::puppet::Puppet;
-use super::strings::Strings;
+use super::connection::{AcpConnection, HandshakeOptions};
+use super::model::AcpModel;
+use super::tool::AcpTool;
 use crate::limits::BACKEND_TRANSCRIPT_BYTES_MAX;
 use crate::text::tail;
 
 /// A program that can be a child, with what it is started with.
 #[derive(Debug, Clone)]
-pub struct Backend {
+pub struct AcpBackend {
     pub name: String,
     pub config: BackendConfig,
     pub launcher: Launcher,
@@ -30,31 +30,31 @@ pub struct Backend {
     pub environment: BTreeMap<String, String>,
 }
 
-impl Backend {
+impl AcpBackend {
     /// Returns what a session runs on in the place of a model and its tools. Nothing is
     /// started before the first prompt.
-    pub fn attach(self) -> (Arc<dyn Model>, Registry) {
-        let link = Arc::new(Link {
+    pub fn attach(self) -> (Arc<dyn LanguageModel>, Registry) {
+        let link = Arc::new(BackendLink {
             backend: self,
             state: Mutex::default(),
         });
-        let strings = Strings::new(Arc::clone(&link));
+        let strings = AcpTool::new(Arc::clone(&link));
         (
-            Arc::new(Puppet::new(link)),
+            Arc::new(AcpModel::new(link)),
             Registry::new([Arc::new(strings) as _]),
         )
     }
 }
 
 #[derive(Debug)]
-pub(super) struct Link {
-    backend: Backend,
-    state: Mutex<State>,
+pub(super) struct BackendLink {
+    backend: AcpBackend,
+    state: Mutex<BackendLinkState>,
 }
 
 #[derive(Debug, Default)]
-struct State {
-    seat: Seat,
+struct BackendLinkState {
+    seat: ConnectionSlot,
     /// How many items of the history the program knows.
     known: usize,
     /// What it is to be told next.
@@ -63,29 +63,29 @@ struct State {
 
 /// Where the companion is. Whoever works with it has it, and puts it back.
 #[derive(Debug, Default)]
-enum Seat {
+enum ConnectionSlot {
     #[default]
     Empty,
-    There(Box<Companion>),
+    There(Box<AcpConnection>),
     /// It came to an end that is still to be told.
     Failed(String),
 }
 
-impl Link {
+impl BackendLink {
     pub(super) fn name(&self) -> &str {
         &self.backend.name
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, BackendLinkState> {
         // Each change of the state is whole or absent.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Takes the companion, if it is there.
-    pub(super) fn take(&self) -> Option<Box<Companion>> {
+    pub(super) fn take(&self) -> Option<Box<AcpConnection>> {
         let mut state = self.state();
         match std::mem::take(&mut state.seat) {
-            Seat::There(companion) => Some(companion),
+            ConnectionSlot::There(companion) => Some(companion),
             other => {
                 state.seat = other;
                 None
@@ -93,16 +93,16 @@ impl Link {
         }
     }
 
-    pub(super) fn give_back(&self, companion: Box<Companion>) {
-        self.state().seat = Seat::There(companion);
+    pub(super) fn give_back(&self, companion: Box<AcpConnection>) {
+        self.state().seat = ConnectionSlot::There(companion);
     }
 
     /// Lets go of a companion that rests and whose program has ended. The next one begins with
     /// what was said.
-    pub(super) fn bury(&self) {
+    pub(super) fn reap(&self) {
         let mut state = self.state();
-        if matches!(&state.seat, Seat::There(companion) if companion.is_gone()) {
-            state.seat = Seat::Empty;
+        if matches!(&state.seat, ConnectionSlot::There(companion) if companion.is_gone()) {
+            state.seat = ConnectionSlot::Empty;
             state.known = 0;
         }
     }
@@ -110,20 +110,20 @@ impl Link {
     /// Whoever had the companion lost it before it was told anything: the next one is told
     /// everything.
     pub(super) fn forget(&self) {
-        *self.state() = State::default();
+        *self.state() = BackendLinkState::default();
     }
 
     /// The companion is gone; the next one begins with what was said.
     pub(super) fn fail(&self, why: &str) {
         let mut state = self.state();
-        state.seat = Seat::Failed(format!("backend {}: {why}", self.backend.name));
+        state.seat = ConnectionSlot::Failed(format!("backend {}: {why}", self.backend.name));
         state.known = 0;
     }
 
     pub(super) fn take_failure(&self) -> Option<String> {
         let mut state = self.state();
         match std::mem::take(&mut state.seat) {
-            Seat::Failed(why) => Some(why),
+            ConnectionSlot::Failed(why) => Some(why),
             other => {
                 state.seat = other;
                 None
@@ -147,7 +147,7 @@ impl Link {
         if known == 0 {
             let role = request.instructions.text().trim();
             texts.extend((!role.is_empty()).then(|| role.to_owned()));
-            let (before, now) = parted(items);
+            let (before, now) = split_after_last_answer(items);
             texts.extend(transcript(before));
             from = items.len() - now.len();
         }
@@ -172,7 +172,7 @@ impl Link {
     }
 
     /// Starts the program under the rights of a call.
-    pub(super) async fn start(&self, context: &CallContext) -> Result<Companion, String> {
+    pub(super) async fn start(&self, context: &CallContext) -> Result<AcpConnection, String> {
         let config = &self.backend.config;
         let env = environment(&self.backend.environment, config)?;
         let cwd: PathBuf = match &config.cwd {
@@ -193,11 +193,11 @@ impl Link {
             terminal: None,
             stdin: StdinMode::Pipe,
         };
-        let greeting = Greeting {
+        let greeting = HandshakeOptions {
             version: self.backend.version,
             time_max: config.startup_time_max(),
         };
-        Companion::start(&self.backend.launcher, spec, greeting).await
+        AcpConnection::start(&self.backend.launcher, spec, greeting).await
     }
 }
 
@@ -228,7 +228,9 @@ fn environment(
 }
 
 /// Parts a history behind the last answer.
-fn parted(items: &[Arc<HistoryItem>]) -> (&[Arc<HistoryItem>], &[Arc<HistoryItem>]) {
+fn split_after_last_answer(
+    items: &[Arc<HistoryItem>],
+) -> (&[Arc<HistoryItem>], &[Arc<HistoryItem>]) {
     let is_answer = |item: &Arc<HistoryItem>| message(item.item(), Role::Assistant).is_some();
     let behind = items.iter().rposition(is_answer).map_or(0, |last| last + 1);
     items.split_at(behind)
@@ -246,7 +248,7 @@ fn transcript(items: &[Arc<HistoryItem>]) -> Option<String> {
     for item in items {
         let item = item.item();
         let said = |role, who| message(item, role).map(|words| format!("{who}: {words}\n"));
-        if item.fragment().is_none_or(Fragment::is_news) {
+        if item.fragment().is_none_or(ContextFragment::is_news) {
             text.extend(said(Role::User, "User"));
         }
         text.extend(said(Role::Assistant, "You"));

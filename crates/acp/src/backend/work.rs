@@ -14,23 +14,23 @@ use troupe_protocol::command::{ParsedCommand, PlanStep, StepStatus, WorkStatus};
 use troupe_protocol::item::ToolCallItem;
 use troupe_protocol::policy::ApprovalPolicy;
 use troupe_protocol::{ItemId, TurnItem};
-use troupe_tools::{Ask, Call, ToolEvent};
+use troupe_tools::{ApprovalQuestion, ToolEvent, ToolInvocation};
 
-use super::companion::{Companion, Permission, Said};
+use super::connection::{AcpConnection, PermissionQuestion, ProgramUpdate};
 use crate::limits::BACKEND_OUTPUT_BYTES_MAX;
 use crate::text::tail;
 
 /// What happens during one call of ours.
-pub(super) struct Work<'a> {
-    call: &'a Call,
+pub(super) struct BackendWork<'a> {
+    call: &'a ToolInvocation,
     backend: &'a str,
     /// Calls of the program that are not over, by its ids.
     open: BTreeMap<String, ToolCall>,
     titles: Vec<String>,
 }
 
-impl<'a> Work<'a> {
-    pub(super) fn new(call: &'a Call, backend: &'a str) -> Self {
+impl<'a> BackendWork<'a> {
+    pub(super) fn new(call: &'a ToolInvocation, backend: &'a str) -> Self {
         Self {
             call,
             backend,
@@ -42,19 +42,19 @@ impl<'a> Work<'a> {
     /// Takes what the program does until it has something to say and nothing is open. What it
     /// says meanwhile waits: a call that is open may itself wait for another one, or for a
     /// person.
-    pub(super) async fn go_on(&mut self, companion: &mut Companion) -> Result<(), String> {
+    pub(super) async fn go_on(&mut self, companion: &mut AcpConnection) -> Result<(), String> {
         let mut later = Vec::new();
         loop {
             let said = companion.next().await?;
-            let is_over = matches!(said, Said::Ended { .. } | Said::Failed(_));
+            let is_over = matches!(said, ProgramUpdate::Ended { .. } | ProgramUpdate::Failed(_));
             match said {
-                Said::Call(call) => self.begin(*call).await,
-                Said::CallChanged(update) => self.change(*update).await,
-                Said::Permission(permission) => {
+                ProgramUpdate::Call(call) => self.begin(*call).await,
+                ProgramUpdate::CallChanged(update) => self.change(*update).await,
+                ProgramUpdate::Permission(permission) => {
                     let outcome = self.decide(&permission).await;
                     companion.permit(&permission, outcome).await;
                 }
-                Said::Plan(plan) => self.plan(plan).await,
+                ProgramUpdate::Plan(plan) => self.plan(plan).await,
                 words => later.push(words),
             }
             if is_over || (self.open.is_empty() && !later.is_empty()) {
@@ -166,7 +166,7 @@ impl<'a> Work<'a> {
 
     /// Asks whoever is asked for the child. Where nobody is, what the sandbox allows runs: the
     /// program is inside of it.
-    async fn decide(&self, permission: &Permission) -> RequestPermissionOutcome {
+    async fn decide(&self, permission: &PermissionQuestion) -> RequestPermissionOutcome {
         let request = &permission.request;
         if self.call.context.approval_policy == ApprovalPolicy::Never {
             return chosen(ReviewDecision::Approved, &request.options);
@@ -180,18 +180,21 @@ impl<'a> Work<'a> {
         let title = title.unwrap_or_else(|| "a tool call".to_owned());
         let input = fields.raw_input.as_ref();
         let input = input.or_else(|| known.and_then(|it| it.raw_input.as_ref()));
-        let decision = self.call.channel.ask(Ask::Exec(ExecApprovalRequest {
-            call_id: self.call.id.clone(),
-            turn_id: self.call.context.turn_id.clone(),
-            command: command(input).unwrap_or_else(|| vec![title.clone()]),
-            cwd: self.call.context.cwd.clone(),
-            reason: Some(format!("{} asks: {title}", self.backend)),
-            parsed_cmd: vec![ParsedCommand::Unknown { cmd: title }],
-            available_decisions: available(&request.options),
-            outside_sandbox: false,
-            proposed_rules: Vec::new(),
-            agent: None,
-        }));
+        let decision = self
+            .call
+            .channel
+            .ask(ApprovalQuestion::Exec(ExecApprovalRequest {
+                call_id: self.call.id.clone(),
+                turn_id: self.call.context.turn_id.clone(),
+                command: command(input).unwrap_or_else(|| vec![title.clone()]),
+                cwd: self.call.context.cwd.clone(),
+                reason: Some(format!("{} asks: {title}", self.backend)),
+                parsed_cmd: vec![ParsedCommand::Unknown { cmd: title }],
+                available_decisions: available(&request.options),
+                outside_sandbox: false,
+                proposed_rules: Vec::new(),
+                agent: None,
+            }));
         chosen(decision.await, &request.options)
     }
 

@@ -18,7 +18,7 @@ mod stage;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use troupe_agents::desk::Scope;
+use troupe_agents::tree_access::AgentScope;
 use troupe_model::HistoryItem;
 use troupe_protocol::rollout::RolloutRecord;
 
@@ -92,7 +92,12 @@ async fn settled() -> usize {
 
 /// Returns the bytes of what every agent said and heard, as sessions hold it.
 async fn histories(stage: &Stage) -> usize {
-    let agents = stage.agents.user().list(Scope::All, true).await.unwrap();
+    let agents = stage
+        .agents
+        .user()
+        .list(AgentScope::All, true)
+        .await
+        .unwrap();
     let mut bytes = 0;
     for agent in agents {
         let live = stage.store.read_live(agent.session).await.unwrap();
@@ -120,7 +125,7 @@ async fn births() {
         let asked = stage.first_requests.recv().await.unwrap();
         cpu.push(asked.cpu.saturating_sub(used));
         wall.push(asked.at - began);
-        stage.agents.quiet().await;
+        stage.agents.wait_until_idle().await;
     }
     cpu.sort_unstable();
     wall.sort_unstable();

@@ -9,15 +9,17 @@ use async_trait::async_trait;
 use futures_util::stream;
 use tempfile::TempDir;
 use tokio::sync::mpsc;
-use troupe_agents::desk::{CallbackChoice, Catalogue, ModelChoice, SpawnRequest, Turn};
-use troupe_agents::roles::{Roles, TypeChoices};
-use troupe_agents::tree::Limits;
-use troupe_agents::{Agents, AgentsConfigurator, Family, Options, Recovery};
-use troupe_engine::{
-    Clock, Configurator, ConfigureError, Deps, EventStream, Ids, Instructions, Origin,
-    SessionHandle, Setup, WindowSettings, spawn,
+use troupe_agents::roles::{RoleLibrary, TypeChoices};
+use troupe_agents::tree::TreeLimits;
+use troupe_agents::tree_access::{
+    CallbackChoice, ModelChoice, SpawnCatalogue, SpawnContext, SpawnRequest,
 };
-use troupe_model::{Model, ModelEvent, ModelRequest, ModelStream};
+use troupe_agents::{AgentsConfigurator, Family, RecoveryPolicy, TreeHandle, TreeOptions};
+use troupe_engine::{
+    ConfigureError, EventStream, IdSource, InstructionSettings, SessionClock, SessionConfigurator,
+    SessionDeps, SessionHandle, SessionOrigin, SessionSetup, WindowSettings, spawn,
+};
+use troupe_model::{LanguageModel, ModelEvent, ModelRequest, ModelStream};
 use troupe_process::{Launcher, LauncherOptions};
 use troupe_protocol::agent::AgentOrigin;
 use troupe_protocol::input::UserInput;
@@ -28,8 +30,8 @@ use troupe_protocol::spawn::{CallbackConfig, HistoryShare};
 use troupe_protocol::tree::{CallbackMode, OnParentInterrupt};
 use troupe_protocol::usage::TokenUsage;
 use troupe_protocol::{CallId, EventMsg, Op, ResponseId, ResponseItem};
-use troupe_store::{EmbeddedStore, Store};
-use troupe_tools::rules::{RuleSource, Trust};
+use troupe_store::{EmbeddedStore, SessionStore};
+use troupe_tools::rules::{ProjectTrust, RuleSource};
 use troupe_tools::{EnvironmentPolicy, ToolDeps, Toolbox};
 
 use crate::cpu::process_time;
@@ -38,8 +40,8 @@ use crate::cpu::process_time;
 const WORDS: usize = 40;
 
 pub struct Stage {
-    pub store: Arc<dyn Store>,
-    pub agents: Agents,
+    pub store: Arc<dyn SessionStore>,
+    pub agents: TreeHandle,
     /// Tells of each first request of a child when it arrives.
     pub first_requests: mpsc::UnboundedReceiver<Asked>,
     root: SessionHandle,
@@ -59,7 +61,7 @@ impl Stage {
     /// agents make so many requests.
     pub async fn open(turns: usize, max_resident: usize, agents_max: usize) -> Self {
         let dir = TempDir::new().unwrap();
-        let store: Arc<dyn Store> = Arc::new(EmbeddedStore::open(dir.path()).unwrap());
+        let store: Arc<dyn SessionStore> = Arc::new(EmbeddedStore::open(dir.path()).unwrap());
         let (tell, first_requests) = mpsc::unbounded_channel();
         let inner = Arc::new(Fixed {
             store: Arc::clone(&store),
@@ -67,26 +69,28 @@ impl Stage {
             toolbox: toolbox(&dir),
             cwd: dir.path().to_owned(),
         });
-        let limits = Limits {
+        let limits = TreeLimits {
             max_agents: agents_max + 1,
             max_spawns_per_minute: agents_max,
             max_resident,
-            ..Limits::default()
+            ..TreeLimits::default()
         };
-        let options = Options {
+        let options = TreeOptions {
             limits,
             families: vec![Family::Agents, Family::Sessions, Family::Subagents],
-            roles: Arc::new(Roles::new(dir.path().to_owned())),
+            roles: Arc::new(RoleLibrary::new(dir.path().to_owned())),
             catalogue: Arc::new(AnyModel),
             callback: CallbackConfig::default(),
-            recovery: Recovery::Leave,
+            recovery: RecoveryPolicy::Leave,
             types: TypeChoices::default(),
             reader: None,
         };
-        let clock = Clock::system();
-        let tree = AgentsConfigurator::new(inner, options, clock, Ids::random());
+        let clock = SessionClock::system();
+        let tree = AgentsConfigurator::new(inner, options, clock, IdSource::random());
         let tree = Arc::new(tree);
-        let (root, mut events) = spawn(Deps::new(Arc::clone(&tree) as Arc<dyn Configurator>));
+        let (root, mut events) = spawn(SessionDeps::new(
+            Arc::clone(&tree) as Arc<dyn SessionConfigurator>
+        ));
         let op = Op::ConfigureSession(ConfigureSession::default());
         root.operate(op).await.unwrap();
         until_configured(&mut events).await;
@@ -111,7 +115,7 @@ impl Stage {
         for _ in 0..children {
             self.make_child().await;
         }
-        self.agents.quiet().await;
+        self.agents.wait_until_idle().await;
     }
 
     pub async fn close(self) {
@@ -140,7 +144,7 @@ fn toolbox(dir: &TempDir) -> Toolbox {
         rules: RuleSource {
             user: Some(dir.path().join("rules.toml")),
             projects: Vec::new(),
-            trust: Trust::Untrusted,
+            trust: ProjectTrust::Untrusted,
         },
     })
 }
@@ -169,7 +173,7 @@ fn child(cwd: PathBuf) -> SpawnRequest {
             config: None,
         },
         thread_note: None,
-        turn: Turn {
+        turn: SpawnContext {
             task: "bench".into(),
             call: None,
             message_index: 0,
@@ -186,16 +190,16 @@ fn child(cwd: PathBuf) -> SpawnRequest {
 /// Configures every session alike.
 #[derive(Debug)]
 struct Fixed {
-    store: Arc<dyn Store>,
-    model: Arc<dyn Model>,
+    store: Arc<dyn SessionStore>,
+    model: Arc<dyn LanguageModel>,
     toolbox: Toolbox,
     cwd: PathBuf,
 }
 
 #[async_trait]
-impl Configurator for Fixed {
-    async fn configure(&self, _: &ConfigureSession) -> Result<Setup, ConfigureError> {
-        Ok(Setup {
+impl SessionConfigurator for Fixed {
+    async fn configure(&self, _: &ConfigureSession) -> Result<SessionSetup, ConfigureError> {
+        Ok(SessionSetup {
             store: Arc::clone(&self.store),
             provider_id: "bench".to_owned(),
             model: Arc::clone(&self.model),
@@ -213,9 +217,9 @@ impl Configurator for Fixed {
                 personality: None,
                 developer_instructions: None,
             },
-            instructions: Instructions::default(),
+            instructions: InstructionSettings::default(),
             window: WindowSettings::default(),
-            origin: Origin {
+            origin: SessionOrigin {
                 originator: "bench".to_owned(),
                 cli_version: "0.0.0".to_owned(),
                 source: SessionSource::Exec,
@@ -235,7 +239,7 @@ impl Configurator for Fixed {
 #[derive(Debug)]
 struct AnyModel;
 
-impl Catalogue for AnyModel {
+impl SpawnCatalogue for AnyModel {
     fn models(&self) -> Option<Vec<ModelChoice>> {
         Some(Vec::new())
     }
@@ -248,7 +252,7 @@ struct Talker {
     tell: mpsc::UnboundedSender<Asked>,
 }
 
-impl Model for Talker {
+impl LanguageModel for Talker {
     fn provider_id(&self) -> &'static str {
         "bench"
     }

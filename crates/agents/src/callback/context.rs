@@ -7,12 +7,12 @@ use troupe_protocol::{AgentId, SessionId, SubmissionId, TaskOutcome};
 use troupe_store::UnixMillis;
 
 use super::limits::{LAST_MESSAGE_BYTES_MAX, PROMPT_CHARS_MAX, REASON_CHARS_MAX};
-use crate::desk::AgentView;
 use crate::rights::one_line;
+use crate::tree_access::AgentView;
 
 /// Who ended, as far as its result does not say it.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Child<'a> {
+pub(super) struct EndedChild<'a> {
     pub agent: AgentId,
     pub path: &'a str,
     /// Who is told.
@@ -23,7 +23,7 @@ pub(super) struct Child<'a> {
 /// One ended task. Templates name the fields in camel case.
 #[derive(Debug, Clone, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub(crate) struct Context {
+pub(crate) struct CallbackContext {
     /// The first eight characters.
     pub child_session_id: String,
     pub child_session_full_id: SessionId,
@@ -47,10 +47,10 @@ pub(crate) struct Context {
     pub last_assistant_message: Option<String>,
 }
 
-impl Context {
+impl CallbackContext {
     /// Tells of a child's ended task to the session `parent`.
     pub(crate) fn new(child: &AgentView, parent: SessionId, result: &TaskResult) -> Self {
-        let child = Child {
+        let child = EndedChild {
             agent: child.agent,
             path: &child.path,
             parent,
@@ -59,7 +59,7 @@ impl Context {
         Self::of(child, result)
     }
 
-    pub(super) fn of(child: Child<'_>, result: &TaskResult) -> Self {
+    pub(super) fn of(child: EndedChild<'_>, result: &TaskResult) -> Self {
         let end = TaskOutcome::from(&result.stop).row();
         let last = result.last_message.as_deref().map(cut_message);
         Self {

@@ -5,10 +5,10 @@ use troupe_protocol::result::{Evidence, StopReason, TaskResult};
 use troupe_protocol::{AgentId, SessionId, SubmissionId};
 use uuid::Uuid;
 
-use super::context::Child;
+use super::context::EndedChild;
 use super::*;
 
-fn context(stop: StopReason, last_message: &str) -> Context {
+fn context(stop: StopReason, last_message: &str) -> CallbackContext {
     let result = TaskResult {
         session_id: SessionId(Uuid::from_u128(0x4a7b_3c2d_0000_4000_8000_0000_0000_0001)),
         task_id: SubmissionId("019a2b3c-task".to_owned()),
@@ -22,16 +22,16 @@ fn context(stop: StopReason, last_message: &str) -> Context {
             ..Evidence::default()
         },
     };
-    let child = Child {
+    let child = EndedChild {
         agent: AgentId(3),
         path: "/root/tester",
         parent: SessionId(Uuid::from_u128(0xbeef_0000_0000_4000_8000_0000_0000_0002)),
         prompt: Some("Run the test suite\n  and fix failures"),
     };
-    Context::of(child, &result)
+    CallbackContext::of(child, &result)
 }
 
-fn completed() -> Context {
+fn completed() -> CallbackContext {
     context(StopReason::Completed, "All 12 tests pass.")
 }
 
@@ -43,8 +43,8 @@ fn with_template(template: &str) -> CallbackConfig {
     }
 }
 
-fn check(config: &CallbackConfig, context: Context, expected: Expect) {
-    let Rendered { text, warning } = render(config, &context);
+fn check(config: &CallbackConfig, context: CallbackContext, expected: Expect) {
+    let RenderedCallback { text, warning } = render(config, &context);
     let told = match warning {
         None => text,
         Some(warning) => format!("{text}\n--- {warning}"),
@@ -365,13 +365,13 @@ fn long_values_are_cut_and_say_so() {
         evidence: Evidence::default(),
     };
     let prompt = "fix  the\nbuild ".repeat(20);
-    let child = Child {
+    let child = EndedChild {
         agent: AgentId(1),
         path: "/root/agent",
         parent: SessionId(Uuid::nil()),
         prompt: Some(&prompt),
     };
-    let told = Context::of(child, &result).spawn_prompt.unwrap();
+    let told = CallbackContext::of(child, &result).spawn_prompt.unwrap();
     assert_eq!(told.chars().count(), 120);
     expect!["fix the build fix the build fix the build fix the build fix the build fix the build fix the build fix the build fix the…"].assert_eq(&told);
 }

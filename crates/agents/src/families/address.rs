@@ -9,39 +9,39 @@ use serde::de::{Deserialize, Deserializer, Error, Visitor};
 /// An address as a model wrote it; the tree resolves it. Answers show numbers as numbers, so
 /// they come back as numbers too.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Address(pub String);
+pub(super) struct AddressArgument(pub String);
 
-impl Address {
+impl AddressArgument {
     pub(super) fn as_str(&self) -> &str {
         &self.0
     }
 }
 
-impl<'de> Deserialize<'de> for Address {
+impl<'de> Deserialize<'de> for AddressArgument {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_any(Written)
+        deserializer.deserialize_any(AddressVisitor)
     }
 }
 
-struct Written;
+struct AddressVisitor;
 
-impl Visitor<'_> for Written {
-    type Value = Address;
+impl Visitor<'_> for AddressVisitor {
+    type Value = AddressArgument;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("an agent's id, number or path")
     }
 
-    fn visit_u64<E: Error>(self, number: u64) -> Result<Address, E> {
-        Ok(Address(number.to_string()))
+    fn visit_u64<E: Error>(self, number: u64) -> Result<AddressArgument, E> {
+        Ok(AddressArgument(number.to_string()))
     }
 
-    fn visit_str<E: Error>(self, text: &str) -> Result<Address, E> {
-        Ok(Address(text.to_owned()))
+    fn visit_str<E: Error>(self, text: &str) -> Result<AddressArgument, E> {
+        Ok(AddressArgument(text.to_owned()))
     }
 }
 
-impl JsonSchema for Address {
+impl JsonSchema for AddressArgument {
     fn schema_name() -> Cow<'static, str> {
         "Address".into()
     }
@@ -57,8 +57,8 @@ mod tests {
     use super::*;
 
     fn check(json: &str, expected: &str) {
-        let found = match serde_json::from_str::<Address>(json) {
-            Ok(Address(text)) => text,
+        let found = match serde_json::from_str::<AddressArgument>(json) {
+            Ok(AddressArgument(text)) => text,
             Err(error) => error.to_string(),
         };
         assert!(found.starts_with(expected), "{json}: {found}");

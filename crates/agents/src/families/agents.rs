@@ -19,9 +19,9 @@ use std::sync::Arc;
 
 use troupe_tools::Tool;
 
-use crate::desk::{Desk, RolePlace};
+use crate::tree_access::{RolePlace, TreeAccess};
 
-use self::agent_result::AgentResult;
+use self::agent_result::AgentResultTool;
 use self::cancel_agent::CancelAgent;
 use self::close_agent::CloseAgent;
 use self::list_active_agents::ListActiveAgents;
@@ -30,14 +30,14 @@ use self::resume_agent::ResumeAgent;
 use self::send_input::SendInput;
 use self::set_thread_note::SetThreadNote;
 use self::spawn_agent::SpawnAgent;
-use self::wait::Wait;
+use self::wait::AgentWaitTool;
 
-pub(super) fn tools(desk: &Desk, place: &RolePlace) -> Vec<Arc<dyn Tool>> {
+pub(super) fn tools(desk: &TreeAccess, place: &RolePlace) -> Vec<Arc<dyn Tool>> {
     vec![
         Arc::new(SpawnAgent::new(desk.clone())),
         Arc::new(SendInput::new(desk.clone())),
-        Arc::new(Wait::new(desk.clone())),
-        Arc::new(AgentResult::new(desk.clone())),
+        Arc::new(AgentWaitTool::new(desk.clone())),
+        Arc::new(AgentResultTool::new(desk.clone())),
         Arc::new(CancelAgent::new(desk.clone())),
         Arc::new(CloseAgent::new(desk.clone())),
         Arc::new(ResumeAgent::new(desk.clone())),
@@ -48,6 +48,6 @@ pub(super) fn tools(desk: &Desk, place: &RolePlace) -> Vec<Arc<dyn Tool>> {
 }
 
 /// The tool that fetches results, for families that have none of their own.
-pub(super) fn result_tool(desk: &Desk) -> Arc<dyn Tool> {
-    Arc::new(AgentResult::new(desk.clone()))
+pub(super) fn result_tool(desk: &TreeAccess) -> Arc<dyn Tool> {
+    Arc::new(AgentResultTool::new(desk.clone()))
 }

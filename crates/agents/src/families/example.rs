@@ -5,7 +5,10 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use expect_test::Expect;
 use serde_json::{Map, Value};
-use troupe_engine::{Clock, Configurator, ConfigureError, Doing, Ids, Pulse, Setup};
+use troupe_engine::{
+    ActivityKind, ConfigureError, IdSource, SessionActivity, SessionClock, SessionConfigurator,
+    SessionSetup,
+};
 use troupe_protocol::agent::AgentOrigin;
 use troupe_protocol::op::ConfigureSession;
 use troupe_protocol::policy::{ApprovalPolicy, ReasoningEffort, SandboxPolicy};
@@ -16,13 +19,13 @@ use troupe_protocol::usage::TokenUsage;
 use troupe_protocol::{AgentId, SessionId};
 use troupe_tools::Tool;
 
-use crate::desk::{AgentView, Catalogue, ModelChoice, RolePlace};
 use crate::families::{self, Family};
-use crate::roles::{Roles, TypeChoices};
-use crate::supervisor::{Agents, Announcer, Options, Recovery};
-use crate::tree::Limits;
-use crate::tree::inbox::Depth;
-use crate::tree::status::Status;
+use crate::roles::{RoleLibrary, TypeChoices};
+use crate::supervisor::{NewTreeSender, RecoveryPolicy, TreeHandle, TreeOptions};
+use crate::tree::TreeLimits;
+use crate::tree::inbox::InboxCounts;
+use crate::tree::status::CurrentStatus;
+use crate::tree_access::{AgentView, ModelChoice, RolePlace, SpawnCatalogue};
 
 /// 2026-11-16T10:00:00Z.
 const NOW_MS: i64 = 1_794_823_200_000;
@@ -34,7 +37,7 @@ pub(super) fn session(number: u32) -> SessionId {
 }
 
 /// Agent `number`, a worker below the root, for a minute in this status.
-pub(super) fn view(number: u32, status: Status) -> AgentView {
+pub(super) fn view(number: u32, status: CurrentStatus) -> AgentView {
     AgentView {
         agent: AgentId(number),
         session: session(number),
@@ -54,7 +57,7 @@ pub(super) fn view(number: u32, status: Status) -> AgentView {
         born_at_ms: NOW_MS - 90_000,
         ran_ms: None,
         now_ms: NOW_MS,
-        pending: Depth::default(),
+        pending: InboxCounts::default(),
         last_task: None,
         pulse: None,
         reasoning_header: None,
@@ -66,8 +69,8 @@ pub(super) fn view(number: u32, status: Status) -> AgentView {
 }
 
 /// What a session does that got on seven seconds ago.
-pub(super) fn pulse(doing: Doing) -> Pulse {
-    Pulse {
+pub(super) fn pulse(doing: ActivityKind) -> SessionActivity {
+    SessionActivity {
         doing,
         progress_at_ms: NOW_MS - 7_000,
         usage: TokenUsage::default(),
@@ -114,44 +117,44 @@ pub(super) fn check(object: Map<String, Value>, expected: Expect) {
 
 /// Offers nothing and opens nothing.
 #[derive(Debug)]
-struct Nothing;
+struct EmptyCatalogue;
 
-impl Catalogue for Nothing {
+impl SpawnCatalogue for EmptyCatalogue {
     fn models(&self) -> Option<Vec<ModelChoice>> {
         None
     }
 }
 
 #[async_trait]
-impl Configurator for Nothing {
-    async fn configure(&self, _: &ConfigureSession) -> Result<Setup, ConfigureError> {
+impl SessionConfigurator for EmptyCatalogue {
+    async fn configure(&self, _: &ConfigureSession) -> Result<SessionSetup, ConfigureError> {
         Err(ConfigureError::refused("there is nothing to run on"))
     }
 }
 
 /// The tools of a root that has made no child.
 pub(super) fn tools(families: &[Family]) -> Vec<Arc<dyn Tool>> {
-    let roles = Arc::new(Roles::new("/nowhere"));
-    let options = Options {
-        limits: Limits::default(),
+    let roles = Arc::new(RoleLibrary::new("/nowhere"));
+    let options = TreeOptions {
+        limits: TreeLimits::default(),
         families: families.to_vec(),
         roles: Arc::clone(&roles),
-        catalogue: Arc::new(Nothing),
+        catalogue: Arc::new(EmptyCatalogue),
         callback: CallbackConfig::default(),
-        recovery: Recovery::Leave,
+        recovery: RecoveryPolicy::Leave,
         types: TypeChoices::default(),
         reader: None,
     };
     let settings = options
         .settings(&ConfigureSession::default(), None)
         .expect("nobody reads settings of one session");
-    let agents = Agents::new(
-        Arc::new(Nothing),
+    let agents = TreeHandle::new(
+        Arc::new(EmptyCatalogue),
         options,
         settings,
-        Clock::system(),
-        Ids::random(),
-        Announcer::new(),
+        SessionClock::system(),
+        IdSource::random(),
+        NewTreeSender::new(),
     );
     let place = RolePlace {
         cwd: "/nowhere".into(),

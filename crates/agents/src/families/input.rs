@@ -6,13 +6,13 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use troupe_protocol::input::{UserInput, is_blank};
 
-use crate::desk::Trouble;
+use crate::tree_access::TreeError;
 
 // The protocol's `UserInput`, strict, and without what only a UI can know. (No doc comment:
 // the model would be sent it.)
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(tag = "type", rename_all = "snake_case", deny_unknown_fields)]
-pub(super) enum Item {
+pub(super) enum InputItem {
     Text { text: String },
     Image { image_url: String },
     LocalImage { path: PathBuf },
@@ -20,17 +20,17 @@ pub(super) enum Item {
     Mention { name: String, path: String },
 }
 
-impl From<Item> for UserInput {
-    fn from(item: Item) -> Self {
+impl From<InputItem> for UserInput {
+    fn from(item: InputItem) -> Self {
         match item {
-            Item::Text { text } => Self::text(text),
-            Item::Image { image_url } => Self::Image {
+            InputItem::Text { text } => Self::text(text),
+            InputItem::Image { image_url } => Self::Image {
                 image_url,
                 detail: None,
             },
-            Item::LocalImage { path } => Self::LocalImage { path, detail: None },
-            Item::Skill { name, path } => Self::Skill { name, path },
-            Item::Mention { name, path } => Self::Mention { name, path },
+            InputItem::LocalImage { path } => Self::LocalImage { path, detail: None },
+            InputItem::Skill { name, path } => Self::Skill { name, path },
+            InputItem::Mention { name, path } => Self::Mention { name, path },
         }
     }
 }
@@ -38,8 +38,8 @@ impl From<Item> for UserInput {
 /// Reads `message` or `items`, of which exactly one must be given and say something.
 pub(super) fn either(
     message: Option<String>,
-    items: Option<Vec<Item>>,
-) -> Result<Vec<UserInput>, Trouble> {
+    items: Option<Vec<InputItem>>,
+) -> Result<Vec<UserInput>, TreeError> {
     let problem = match (message, items) {
         (Some(_), Some(_)) => "give either message or items, not both",
         (None, None) => "give one of message and items",
@@ -51,22 +51,23 @@ pub(super) fn either(
             return Ok(items.into_iter().map(UserInput::from).collect());
         }
     };
-    Err(Trouble::Invalid(problem.to_owned()))
+    Err(TreeError::Invalid(problem.to_owned()))
 }
 
 /// Refuses pictures that somebody would have to fetch. The provider fetches an address, whatever
 /// network the agent has: a path or a query in it would carry anything out, unasked. Only a
 /// user's own input has addresses.
-fn check_pictures(items: &[Item]) -> Result<(), Trouble> {
-    let is_elsewhere = |item: &Item| match item {
-        Item::Image { image_url } => !image_url.starts_with("data:"),
-        Item::Text { .. } | Item::LocalImage { .. } | Item::Skill { .. } | Item::Mention { .. } => {
-            false
-        }
+fn check_pictures(items: &[InputItem]) -> Result<(), TreeError> {
+    let is_elsewhere = |item: &InputItem| match item {
+        InputItem::Image { image_url } => !image_url.starts_with("data:"),
+        InputItem::Text { .. }
+        | InputItem::LocalImage { .. }
+        | InputItem::Skill { .. }
+        | InputItem::Mention { .. } => false,
     };
     match items.iter().position(is_elsewhere) {
         None => Ok(()),
-        Some(index) => Err(Trouble::Invalid(format!(
+        Some(index) => Err(TreeError::Invalid(format!(
             "items[{index}].image_url is not a data: URL; the provider would fetch the address, \
              and only the user may give it one: save the picture and send it as local_image"
         ))),
@@ -99,7 +100,7 @@ mod tests {
     fn check(arguments: Value, expected: Expect) {
         let take = |name: &str| arguments.get(name).cloned();
         let message = take("message").map(|text| text.as_str().unwrap().to_owned());
-        let items = take("items").map(serde_json::from_value::<Vec<Item>>);
+        let items = take("items").map(serde_json::from_value::<Vec<InputItem>>);
         let found = match items.transpose() {
             Err(error) => format!("unreadable: {error}"),
             Ok(items) => match either(message, items) {

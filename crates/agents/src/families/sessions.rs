@@ -15,15 +15,15 @@ use std::sync::Arc;
 use troupe_protocol::SessionId;
 use troupe_tools::Tool;
 
-use crate::desk::{AgentView, Desk, RolePlace, Trouble};
-use crate::tree::AddressError;
+use crate::tree::AgentAddressError;
+use crate::tree_access::{AgentView, RolePlace, TreeAccess, TreeError};
 
 use self::cancel_session::CancelSession;
 use self::create_session::CreateSession;
 use self::wait_session::WaitSession;
 use super::child;
 
-pub(super) fn tools(desk: &Desk, place: &RolePlace) -> Vec<Arc<dyn Tool>> {
+pub(super) fn tools(desk: &TreeAccess, place: &RolePlace) -> Vec<Arc<dyn Tool>> {
     vec![
         Arc::new(CreateSession::new(desk.clone(), place.clone())),
         Arc::new(WaitSession::new(desk.clone())),
@@ -32,9 +32,13 @@ pub(super) fn tools(desk: &Desk, place: &RolePlace) -> Vec<Arc<dyn Tool>> {
 }
 
 /// Finds the child session that the caller means.
-async fn find(desk: &Desk, session_id: &str, verb: &'static str) -> Result<AgentView, String> {
+async fn find(
+    desk: &TreeAccess,
+    session_id: &str,
+    verb: &'static str,
+) -> Result<AgentView, String> {
     let id = parse(session_id)?;
-    let found = child::own(desk, &id.to_string(), verb).await;
+    let found = child::find_below_caller(desk, &id.to_string(), verb).await;
     found.map_err(|trouble| explain(id, &trouble))
 }
 
@@ -43,9 +47,9 @@ fn parse(session_id: &str) -> Result<SessionId, String> {
     parsed.map_err(|error| format!("invalid session_id {session_id}: {error}"))
 }
 
-fn explain(id: SessionId, trouble: &Trouble) -> String {
+fn explain(id: SessionId, trouble: &TreeError) -> String {
     match trouble {
-        Trouble::Address(AddressError::Unknown(_)) => format!("unknown session {id}"),
+        TreeError::Address(AgentAddressError::Unknown(_)) => format!("unknown session {id}"),
         other => other.to_string(),
     }
 }

@@ -1,15 +1,15 @@
 //! How agents, receipts and stops look in the answers of tools.
 
 use serde_json::{Map, Value, json};
-use troupe_engine::{Doing, Pulse};
+use troupe_engine::{ActivityKind, SessionActivity};
 use troupe_protocol::agent::AgentStatus;
 use troupe_protocol::result::StopReason;
 use troupe_protocol::tree::Interruption;
 use troupe_store::UnixMillis;
 
-use crate::desk::{AgentView, Planned, Stopped};
-use crate::tree::effect::{DeadWhy, HeldWhy, Receipt, SkipWhy};
-use crate::tree::status::{Status, WaitingOn};
+use crate::tree::effect::{DeliveryReceipt, HoldReason, StopSkipReason, UndeliverableReason};
+use crate::tree::status::{CurrentStatus, WaitingOn};
+use crate::tree_access::{AgentView, StopEntry, StopOutcome};
 
 /// Returns an object of the given fields without those that are null.
 pub(super) fn present<const N: usize>(fields: [(&str, Value); N]) -> Map<String, Value> {
@@ -62,31 +62,31 @@ pub(super) fn standing(view: &AgentView) -> Map<String, Value> {
 }
 
 /// What an active agent waits on: what the tree knows, else what its session does.
-fn waiting_on(status: Status, pulse: Option<&Pulse>) -> Option<WaitingOn> {
+fn waiting_on(status: CurrentStatus, pulse: Option<&SessionActivity>) -> Option<WaitingOn> {
     match status {
-        Status::Waiting { on } => Some(on),
-        Status::Queued { .. } => Some(WaitingOn::Slot),
-        Status::Running => match pulse.map(|pulse| &pulse.doing) {
-            Some(Doing::Model | Doing::Compacting) => Some(WaitingOn::Model),
-            Some(Doing::Tools(_)) => Some(WaitingOn::Tool),
-            Some(Doing::Idle) | None => None,
+        CurrentStatus::Waiting { on } => Some(on),
+        CurrentStatus::Queued { .. } => Some(WaitingOn::Slot),
+        CurrentStatus::Running => match pulse.map(|pulse| &pulse.doing) {
+            Some(ActivityKind::Model | ActivityKind::Compacting) => Some(WaitingOn::Model),
+            Some(ActivityKind::Tools(_)) => Some(WaitingOn::Tool),
+            Some(ActivityKind::Idle) | None => None,
         },
-        Status::PendingInit
-        | Status::Ready
-        | Status::Completed
-        | Status::Errored
-        | Status::Interrupted { .. }
-        | Status::Cancelled
-        | Status::BudgetExceeded
-        | Status::Shutdown
-        | Status::Lost
-        | Status::NotFound => None,
+        CurrentStatus::PendingInit
+        | CurrentStatus::Ready
+        | CurrentStatus::Completed
+        | CurrentStatus::Errored
+        | CurrentStatus::Interrupted { .. }
+        | CurrentStatus::Cancelled
+        | CurrentStatus::BudgetExceeded
+        | CurrentStatus::Shutdown
+        | CurrentStatus::Lost
+        | CurrentStatus::NotFound => None,
     }
 }
 
 /// Why an agent was interrupted, which its wire status does not tell.
-fn reason(status: Status) -> Option<Interruption> {
-    if let Status::Interrupted { why } = status {
+fn reason(status: CurrentStatus) -> Option<Interruption> {
+    if let CurrentStatus::Interrupted { why } = status {
         Some(why)
     } else {
         None
@@ -120,24 +120,24 @@ fn seconds(ms: i64) -> u64 {
 }
 
 /// Returns what became of a message.
-pub(super) fn receipt(receipt: Receipt) -> Value {
+pub(super) fn receipt(receipt: DeliveryReceipt) -> Value {
     match receipt {
-        Receipt::Delivered => json!({"status": "delivered"}),
-        Receipt::Queued { position } => json!({"status": "queued", "position": position}),
-        Receipt::Held { why } => json!({"status": "held", "why": held(why)}),
-        Receipt::Dead { why } => json!({"status": "dead", "why": dead(why)}),
+        DeliveryReceipt::Delivered => json!({"status": "delivered"}),
+        DeliveryReceipt::Queued { position } => json!({"status": "queued", "position": position}),
+        DeliveryReceipt::Held { why } => json!({"status": "held", "why": held(why)}),
+        DeliveryReceipt::Dead { why } => json!({"status": "dead", "why": dead(why)}),
     }
 }
 
-fn held(why: HeldWhy) -> String {
+fn held(why: HoldReason) -> String {
     match why {
-        HeldWhy::Waiting(on) => {
+        HoldReason::Waiting(on) => {
             format!(
                 "the agent waits on {}; it reads the message after that",
                 waited(on)
             )
         }
-        HeldWhy::Stopping => {
+        HoldReason::Stopping => {
             "the agent's task is being interrupted; the message is next".to_owned()
         }
     }
@@ -155,17 +155,17 @@ fn waited(on: WaitingOn) -> &'static str {
     }
 }
 
-fn dead(why: DeadWhy) -> &'static str {
+fn dead(why: UndeliverableReason) -> &'static str {
     match why {
-        DeadWhy::Closed => "the agent is closed; resume it and send again",
-        DeadWhy::Pruned => "the agent was pruned; only its result is left",
-        DeadWhy::Lost => "the log of the agent is gone; give its work to a new agent",
-        DeadWhy::Stopping => "the agent is being stopped; send again when it has ended",
+        UndeliverableReason::Closed => "the agent is closed; resume it and send again",
+        UndeliverableReason::Pruned => "the agent was pruned; only its result is left",
+        UndeliverableReason::Lost => "the log of the agent is gone; give its work to a new agent",
+        UndeliverableReason::Stopping => "the agent is being stopped; send again when it has ended",
     }
 }
 
 /// Returns whom a stop touches and whom it leaves alone.
-pub(super) fn stopped(stopped: &Stopped) -> Map<String, Value> {
+pub(super) fn stopped(stopped: &StopOutcome) -> Map<String, Value> {
     let touched: Vec<Value> = stopped
         .touched
         .iter()
@@ -190,19 +190,19 @@ pub(super) fn mark_dry_run(object: &mut Map<String, Value>, is_rehearsal: bool) 
     }
 }
 
-fn plan_line<T>(planned: &Planned<T>, key: &str, what: &str) -> Value {
+fn plan_line<T>(planned: &StopEntry<T>, key: &str, what: &str) -> Value {
     let mut line = names(&planned.view);
     line.insert(key.to_owned(), json!(what));
     line.insert("status".to_owned(), status(&planned.view.wire_status()));
     Value::Object(line)
 }
 
-fn skip(why: SkipWhy) -> &'static str {
+fn skip(why: StopSkipReason) -> &'static str {
     match why {
-        SkipWhy::Idle => "idle",
-        SkipWhy::Active => "active",
-        SkipWhy::AlreadyDone => "already_done",
-        SkipWhy::Unknown => "unknown",
+        StopSkipReason::Idle => "idle",
+        StopSkipReason::Active => "active",
+        StopSkipReason::AlreadyDone => "already_done",
+        StopSkipReason::Unknown => "unknown",
     }
 }
 

@@ -4,7 +4,6 @@
 //! any other address. Statuses have this family's names, see
 //! [`Status::row`](crate::tree::status::Status::row).
 
-mod birth;
 mod cancel;
 mod completion;
 mod fork;
@@ -13,6 +12,7 @@ mod list;
 mod logs;
 mod metadata;
 mod prune;
+mod request;
 mod send_message;
 mod spawn;
 mod wait;
@@ -22,29 +22,29 @@ use std::sync::Arc;
 
 use troupe_tools::Tool;
 
-use crate::desk::{Desk, RolePlace};
+use crate::tree_access::{RolePlace, TreeAccess};
 
-use self::cancel::Cancel;
-use self::fork::Fork;
-use self::list::List;
+use self::cancel::SubagentCancel;
+use self::fork::SubagentFork;
+use self::list::SubagentList;
 use self::logs::ReadLogs;
-use self::prune::Prune;
+use self::prune::SubagentPrune;
 use self::send_message::SendMessage;
-use self::spawn::Spawn;
-use self::wait::Await;
-use self::watchdog::Watchdog;
+use self::spawn::SubagentSpawn;
+use self::wait::SubagentAwait;
+use self::watchdog::SubagentWatchdog;
 
 /// The family has no types of children: nothing of it depends on the place of roles.
-pub(super) fn tools(desk: &Desk, _place: &RolePlace) -> Vec<Arc<dyn Tool>> {
+pub(super) fn tools(desk: &TreeAccess, _place: &RolePlace) -> Vec<Arc<dyn Tool>> {
     vec![
-        Arc::new(Spawn::new(desk.clone())),
-        Arc::new(Fork::new(desk.clone())),
+        Arc::new(SubagentSpawn::new(desk.clone())),
+        Arc::new(SubagentFork::new(desk.clone())),
         Arc::new(SendMessage::new(desk.clone())),
-        Arc::new(List::new(desk.clone())),
-        Arc::new(Await::new(desk.clone())),
-        Arc::new(Watchdog::new(desk.clone())),
-        Arc::new(Prune::new(desk.clone())),
+        Arc::new(SubagentList::new(desk.clone())),
+        Arc::new(SubagentAwait::new(desk.clone())),
+        Arc::new(SubagentWatchdog::new(desk.clone())),
+        Arc::new(SubagentPrune::new(desk.clone())),
         Arc::new(ReadLogs::new(desk.clone())),
-        Arc::new(Cancel::new(desk.clone())),
+        Arc::new(SubagentCancel::new(desk.clone())),
     ]
 }

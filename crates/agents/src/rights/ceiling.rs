@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use troupe_engine::Rights;
+use troupe_engine::MemberRights;
 use troupe_process::{intersect, writable_roots};
 use troupe_protocol::AgentId;
 use troupe_protocol::policy::{CollaborationMode, SandboxPolicy};
@@ -21,11 +21,11 @@ const PLANNED_ABOVE: &str = "an agent above it plans, and changes nothing";
 /// The settings under which the agents of one tree work. Sessions write and read them beside
 /// the supervisor, so that a call need not wait for it.
 #[derive(Debug, Default)]
-pub(crate) struct Ceilings(Mutex<BTreeMap<AgentId, Ceiling>>);
+pub(crate) struct RightsCeilings(Mutex<BTreeMap<AgentId, RightsCeiling>>);
 
 /// What one agent can leave to those below it.
 #[derive(Debug, Clone)]
-struct Ceiling {
+struct RightsCeiling {
     /// Nobody for the root; the root for one that was released: its process is the user's.
     parent: Option<AgentId>,
     place: SandboxPlace,
@@ -41,10 +41,10 @@ struct SandboxPlace {
     cwd: PathBuf,
 }
 
-impl Ceilings {
+impl RightsCeilings {
     /// Notes an agent as it was made.
     pub(crate) fn born(&self, agent: AgentId, parent: Option<AgentId>, spec: &SpawnSpec) {
-        let ceiling = Ceiling {
+        let ceiling = RightsCeiling {
             parent: parent.or(Some(AgentId::ROOT)),
             place: SandboxPlace {
                 policy: spec.sandbox_policy.clone(),
@@ -70,7 +70,7 @@ impl Ceilings {
             ceiling.place = place;
             ceiling.mode = context.collaboration_mode;
         } else {
-            let ceiling = Ceiling {
+            let ceiling = RightsCeiling {
                 parent: (agent != AgentId::ROOT).then_some(AgentId::ROOT),
                 place,
                 mode: context.collaboration_mode,
@@ -82,7 +82,7 @@ impl Ceilings {
 
     /// Returns what is left of the rights in an agent's settings; none for the root, which
     /// nobody bounds.
-    pub(crate) fn left_to(&self, agent: AgentId, context: &TurnContext) -> Option<Rights> {
+    pub(crate) fn left_to(&self, agent: AgentId, context: &TurnContext) -> Option<MemberRights> {
         let ceilings = self.lock();
         let own = ceilings.get(&agent)?;
         let mut above = Vec::new();
@@ -100,21 +100,21 @@ impl Ceilings {
                 ..place
             };
         }
-        let plans = |ceiling: &&Ceiling| ceiling.mode == CollaborationMode::Plan;
+        let plans = |ceiling: &&RightsCeiling| ceiling.mode == CollaborationMode::Plan;
         let held = above.iter().any(plans);
         let place = SandboxPlace::of(context).within(&bound, own.granted.as_deref());
-        Some(Rights {
+        Some(MemberRights {
             sandbox_policy: place.policy,
             held: held.then(|| Arc::from(PLANNED_ABOVE)),
         })
     }
 
-    fn lock(&self) -> MutexGuard<'_, BTreeMap<AgentId, Ceiling>> {
+    fn lock(&self) -> MutexGuard<'_, BTreeMap<AgentId, RightsCeiling>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Ceiling {
+impl RightsCeiling {
     fn open_to_children(&self) -> SandboxPlace {
         SandboxPlace {
             policy: self.limited(self.place.policy.clone()),

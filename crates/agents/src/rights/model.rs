@@ -2,43 +2,47 @@
 
 use troupe_protocol::policy::ReasoningEffort;
 
-use crate::desk::{ModelChoice, SpawnRequest, Trouble};
-use crate::roles::{Choice, Origin, Persona, Resolved, Role, RoleDialect, Source};
+use crate::roles::{
+    AgentRole, ModelPreference, Persona, PreferenceSource, ResolvedPreference, RoleDialect,
+    RoleOrigin,
+};
+use crate::tree_access::{ModelChoice, SpawnRequest, TreeError};
 
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Chosen {
+pub(super) struct ChosenModel {
     pub model: String,
     pub reasoning_effort: Option<ReasoningEffort>,
 }
 
 pub(super) fn settle(
-    role: &Role,
+    role: &AgentRole,
     persona: Option<&Persona>,
     request: &SpawnRequest,
     models: Option<&[ModelChoice]>,
     why: &mut Vec<String>,
-) -> Result<Chosen, Trouble> {
+) -> Result<ChosenModel, TreeError> {
     let own = request.turn.model.as_str();
-    let call = Choice {
+    let call = ModelPreference {
         model: request.model.clone(),
         reasoning_effort: request.reasoning_effort,
     };
     let levels = role.precedence(&call, persona);
     let mut model = levels.model(own);
-    if role.dialect == RoleDialect::ClaudeCode && model.source == Source::Role {
+    if role.dialect == RoleDialect::ClaudeCode && model.source == PreferenceSource::Role {
         model = borrowed(request.tool, model.value, own, models, why)?;
     }
     let known = find(request.tool, &model.value, own, models)?;
-    if let Source::Persona | Source::Role = model.source {
+    if let PreferenceSource::Persona | PreferenceSource::Role = model.source {
         why.push(format!("model {}: {}", model.value, model.source));
     }
     let effort = levels.reasoning_effort(request.turn.reasoning_effort);
     let taken = effort.value.filter(|&effort| takes(known, effort));
     match (effort.value, effort.source) {
         // The roles of the program itself, and those of another program, fit every model.
-        (Some(asked), Source::Role)
+        (Some(asked), PreferenceSource::Role)
             if taken.is_none()
-                && (role.origin == Origin::Embedded || role.dialect == RoleDialect::ClaudeCode) =>
+                && (role.origin == RoleOrigin::Embedded
+                    || role.dialect == RoleDialect::ClaudeCode) =>
         {
             why.push(format!(
                 "reasoning effort is the model's own: {} does not take {}, which the role has",
@@ -46,24 +50,27 @@ pub(super) fn settle(
                 asked.as_str()
             ));
         }
-        (Some(asked), Source::Call | Source::Persona | Source::Role) if taken.is_none() => {
-            return Err(Trouble::UnsupportedEffort {
+        (
+            Some(asked),
+            PreferenceSource::Call | PreferenceSource::Persona | PreferenceSource::Role,
+        ) if taken.is_none() => {
+            return Err(TreeError::UnsupportedEffort {
                 model: model.value,
                 effort: asked.as_str(),
                 known: efforts(known).map(ReasoningEffort::as_str).collect(),
             });
         }
-        (Some(asked), Source::Inherited) if taken.is_none() => why.push(format!(
+        (Some(asked), PreferenceSource::Inherited) if taken.is_none() => why.push(format!(
             "reasoning effort is the model's own: {} does not take {}, which this turn has",
             model.value,
             asked.as_str()
         )),
-        (Some(asked), source @ (Source::Persona | Source::Role)) => {
+        (Some(asked), source @ (PreferenceSource::Persona | PreferenceSource::Role)) => {
             why.push(format!("reasoning effort {}: {source}", asked.as_str()));
         }
-        (Some(_), Source::Call | Source::Inherited) | (None, _) => {}
+        (Some(_), PreferenceSource::Call | PreferenceSource::Inherited) | (None, _) => {}
     }
-    Ok(Chosen {
+    Ok(ChosenModel {
         model: model.value,
         reasoning_effort: taken,
     })
@@ -77,23 +84,23 @@ fn borrowed(
     own: &str,
     models: Option<&[ModelChoice]>,
     why: &mut Vec<String>,
-) -> Result<Resolved<String>, Trouble> {
-    let models = models.ok_or(Trouble::ModelsLoading { tool })?;
+) -> Result<ResolvedPreference<String>, TreeError> {
+    let models = models.ok_or(TreeError::ModelsLoading { tool })?;
     let is_family = |known: &&ModelChoice| known.name.split('-').any(|part| part == named);
     let exact = models.iter().find(|known| known.name == named);
     let found = exact.or_else(|| models.iter().find(is_family));
     Ok(if let Some(model) = found {
-        Resolved {
+        ResolvedPreference {
             value: model.name.clone(),
-            source: Source::Role,
+            source: PreferenceSource::Role,
         }
     } else {
         why.push(format!(
             "model {own}: inherited, because this provider has no {named}, which the role names"
         ));
-        Resolved {
+        ResolvedPreference {
             value: own.to_owned(),
-            source: Source::Inherited,
+            source: PreferenceSource::Inherited,
         }
     })
 }
@@ -104,17 +111,17 @@ fn find<'a>(
     model: &str,
     own: &str,
     models: Option<&'a [ModelChoice]>,
-) -> Result<Option<&'a ModelChoice>, Trouble> {
+) -> Result<Option<&'a ModelChoice>, TreeError> {
     let found = models.and_then(|models| models.iter().find(|known| known.name == model));
     if found.is_some() || model == own {
         return Ok(found);
     }
-    let models = models.ok_or(Trouble::ModelsLoading { tool })?;
+    let models = models.ok_or(TreeError::ModelsLoading { tool })?;
     let mut known: Vec<String> = models.iter().map(|known| known.name.clone()).collect();
     if !known.iter().any(|name| name == own) {
         known.push(own.to_owned());
     }
-    Err(Trouble::UnknownModel {
+    Err(TreeError::UnknownModel {
         tool,
         model: model.to_owned(),
         known,

@@ -4,7 +4,7 @@ use troupe_protocol::policy::{SandboxMode, SandboxPolicy};
 use troupe_protocol::spawn::ToolLists;
 
 use super::sandbox::mode_name;
-use crate::desk::Trouble;
+use crate::tree_access::TreeError;
 
 /// The tools of the tree. A program has none of them, so a role may deny them to it.
 pub(crate) const TREE_TOOLS: [&str; 22] = [
@@ -38,7 +38,7 @@ pub(super) fn check(
     backend: &str,
     tools: &[ToolLists],
     sandbox: &SandboxPolicy,
-) -> Result<(), Trouble> {
+) -> Result<(), TreeError> {
     let mut unkept = Vec::new();
     for list in tools {
         let denied: Vec<&str> = list
@@ -60,7 +60,7 @@ pub(super) fn check(
     if unkept.is_empty() {
         return Ok(());
     }
-    Err(Trouble::Invalid(format!(
+    Err(TreeError::Invalid(format!(
         "backend {backend} is a program with tools of its own, which cannot be kept to the lists \
          that hold for this child ({}); leave backend out, or use a role without these lists \
          below an agent that has none",

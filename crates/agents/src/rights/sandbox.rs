@@ -6,20 +6,20 @@ use std::path::{Path, PathBuf};
 use troupe_process::intersect;
 use troupe_protocol::policy::{CollaborationMode, SandboxMode, SandboxPolicy};
 
-use super::Parent;
-use crate::desk::{SpawnRequest, Trouble};
-use crate::roles::Role;
+use super::ParentRights;
+use crate::roles::AgentRole;
+use crate::tree_access::{SpawnRequest, TreeError};
 
 pub(super) fn settle(
-    role: &Role,
+    role: &AgentRole,
     request: &SpawnRequest,
     why: &mut Vec<String>,
-) -> Result<SandboxPolicy, Trouble> {
+) -> Result<SandboxPolicy, TreeError> {
     let turn = &request.turn;
     let has = turn.sandbox_policy.mode();
     let asked = request.sandbox.unwrap_or(has);
     if asked > has {
-        return Err(Trouble::WiderSandbox {
+        return Err(TreeError::WiderSandbox {
             asked: mode_name(asked),
             has: mode_name(has),
         });
@@ -59,7 +59,11 @@ pub(super) fn settle(
 
 /// Returns why nothing leaves the child's sandbox. Who narrowed it meant it: a yes to a single
 /// command, given without that in mind, must not undo it.
-pub(super) fn held(parent: &Parent, role: &Role, request: &SpawnRequest) -> Option<String> {
+pub(super) fn held(
+    parent: &ParentRights,
+    role: &AgentRole,
+    request: &SpawnRequest,
+) -> Option<String> {
     let inherited = parent.spec.as_ref();
     let inherited = inherited.and_then(|spec| spec.sandbox_held.clone());
     let by_role = || {

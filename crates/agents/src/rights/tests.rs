@@ -9,7 +9,7 @@ use troupe_protocol::policy::{CollaborationMode, SandboxMode};
 use troupe_protocol::spawn::{CallbackConfig, ChildInstructions, HistoryShare};
 use troupe_protocol::tree::CallbackMode;
 
-use super::{Parent, one_line, settle};
+use super::{ParentRights, one_line, settle};
 use example::{Offered, check, parent, persona, request, role, settled};
 
 #[test]
@@ -146,7 +146,7 @@ fn callbacks_are_inherited_unless_the_call_says_otherwise() {
         include_last_message: false,
         ..CallbackConfig::default()
     };
-    let parent = Parent {
+    let parent = ParentRights {
         callback: quiet.clone(),
         ..parent()
     };

@@ -9,38 +9,43 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use super::claude;
-use super::error::{Error, Invalid, SchemaProblem};
+use super::error::{InvalidRoleFile, RoleError, SchemaProblem};
 use super::file;
 use super::limits::CACHED_ROLES_MAX;
-use super::name::Name;
+use super::name::RoleName;
 use super::parse::{not_text, parse};
-use super::places::Place;
-use super::role::{Origin, Role, RoleDialect};
+use super::places::RoleDirectory;
+use super::role::{AgentRole, RoleDialect, RoleOrigin};
 
 #[derive(Debug, Default)]
-pub(super) struct Cache {
-    parsed: Mutex<HashMap<PathBuf, Parsed>>,
+pub(super) struct RoleCache {
+    parsed: Mutex<HashMap<PathBuf, ParsedRole>>,
 }
 
 /// A role and every byte that it was made of.
 #[derive(Debug)]
-struct Parsed {
-    role: Arc<Role>,
+struct ParsedRole {
+    role: Arc<AgentRole>,
     text: Vec<u8>,
-    schema: Option<Schema>,
+    schema: Option<CachedSchema>,
 }
 
 #[derive(Debug)]
-struct Schema {
+struct CachedSchema {
     path: String,
     text: Vec<u8>,
 }
 
-impl Cache {
+impl RoleCache {
     /// Returns the role in a file as the file is now.
-    pub fn load(&self, name: Name, place: &Place, path: PathBuf) -> Result<Arc<Role>, Error> {
+    pub fn load(
+        &self,
+        name: RoleName,
+        place: &RoleDirectory,
+        path: PathBuf,
+    ) -> Result<Arc<AgentRole>, RoleError> {
         let origin = place.origin(path.clone());
-        let text = file::read(&path).map_err(|source| Error::Read {
+        let text = file::read(&path).map_err(|source| RoleError::Read {
             path: path.clone(),
             source,
         })?;
@@ -50,7 +55,7 @@ impl Cache {
         let mut schema = None;
         let mut read_schema = |path: &str| -> Result<Vec<u8>, SchemaProblem> {
             let text = file::read_schema(&origin, path)?;
-            schema = Some(Schema {
+            schema = Some(CachedSchema {
                 path: path.to_owned(),
                 text: text.clone(),
             });
@@ -65,13 +70,18 @@ impl Cache {
         };
         let role = match read {
             Ok(role) => Arc::new(role),
-            Err(fault) => return Err(Error::Invalid(Box::new(Invalid { path, fault }))),
+            Err(fault) => {
+                return Err(RoleError::Invalid(Box::new(InvalidRoleFile {
+                    path,
+                    fault,
+                })));
+            }
         };
         let mut parsed = self.parsed.lock().unwrap_or_else(PoisonError::into_inner);
         if parsed.len() >= CACHED_ROLES_MAX {
             parsed.clear();
         }
-        let entry = Parsed {
+        let entry = ParsedRole {
             role: Arc::clone(&role),
             text,
             schema,
@@ -80,7 +90,7 @@ impl Cache {
         Ok(role)
     }
 
-    fn unchanged(&self, origin: &Origin, path: &Path, text: &[u8]) -> Option<Arc<Role>> {
+    fn unchanged(&self, origin: &RoleOrigin, path: &Path, text: &[u8]) -> Option<Arc<AgentRole>> {
         let parsed = self.parsed.lock().unwrap_or_else(PoisonError::into_inner);
         let known = parsed.get(path)?;
         let same_schema = known.schema.as_ref().is_none_or(|schema| {

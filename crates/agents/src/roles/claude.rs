@@ -18,14 +18,14 @@ use std::collections::BTreeMap;
 use troupe_config::nearest;
 use troupe_protocol::policy::ReasoningEffort;
 
-use super::document::{Document, FRONT_MATTER_OFFSET, split};
-use super::error::{Fault, Problem};
+use super::document::{FRONT_MATTER_OFFSET, RoleDocument, split};
+use super::error::{RoleFault, RoleProblem};
 use super::known_names::own_tools;
 use super::limits::LIST_ENTRIES_MAX;
-use super::name::Name;
-use super::precedence::Choice;
-use super::role::{Origin, Role, RoleDialect};
-use super::tool_policy::{Pattern, ToolPolicy};
+use super::name::RoleName;
+use super::precedence::ModelPreference;
+use super::role::{AgentRole, RoleDialect, RoleOrigin};
+use super::tool_policy::{ToolPattern, ToolPolicy};
 use crate::rights::program::TREE_TOOLS;
 
 const READING: &[&str] = &[
@@ -95,8 +95,12 @@ const COUNTERPARTS: [(&str, Counterpart); 32] = [
 ];
 
 /// Reads a file of theirs as a role of this name.
-pub(super) fn parse(name: Name, origin: Origin, text: &str) -> Result<Role, Fault> {
-    let Document {
+pub(super) fn parse(
+    name: RoleName,
+    origin: RoleOrigin,
+    text: &str,
+) -> Result<AgentRole, RoleFault> {
+    let RoleDocument {
         front_matter,
         prompt,
         prompt_line,
@@ -108,7 +112,7 @@ pub(super) fn parse(name: Name, origin: Origin, text: &str) -> Result<Role, Faul
     let description = description.filter(|field| !field.text().is_empty());
     let description = description.ok_or_else(|| missing("description"))?.text();
     if prompt.is_empty() {
-        return Err(Fault::at_line(prompt_line, Problem::NoPrompt));
+        return Err(RoleFault::at_line(prompt_line, RoleProblem::NoPrompt));
     }
     let mut notes = Vec::new();
     let allowed = fields.take("tools").map(|it| it.list()).transpose()?;
@@ -129,7 +133,7 @@ pub(super) fn parse(name: Name, origin: Origin, text: &str) -> Result<Role, Faul
             false
         }
     };
-    let choice = Choice {
+    let choice = ModelPreference {
         model: fields.take("model").map(|field| field.text()),
         reasoning_effort: fields.take("effort").map(effort).transpose()?,
     };
@@ -138,12 +142,12 @@ pub(super) fn parse(name: Name, origin: Origin, text: &str) -> Result<Role, Faul
     if !ignored.is_empty() {
         notes.push(format!("of no effect here: {}", ignored.join(", ")));
     }
-    Ok(Role {
+    Ok(AgentRole {
         name,
         origin,
         dialect: RoleDialect::ClaudeCode,
         description,
-        choice: Choice {
+        choice: ModelPreference {
             model: choice.model.filter(|it| it != "inherit" && !it.is_empty()),
             ..choice
         },
@@ -173,14 +177,14 @@ pub(super) fn name_in(text: &str) -> Option<String> {
 
 #[derive(Debug, Default)]
 struct Tools {
-    allow: Option<Vec<Pattern>>,
-    deny: Vec<Pattern>,
+    allow: Option<Vec<ToolPattern>>,
+    deny: Vec<ToolPattern>,
     only_reads: bool,
 }
 
 impl Tools {
     /// Only what is named, and has a counterpart, is allowed.
-    fn allow(&mut self, named: &[Entry], notes: &mut Vec<String>) -> Result<(), Fault> {
+    fn allow(&mut self, named: &[Entry], notes: &mut Vec<String>) -> Result<(), RoleFault> {
         let mut found = Vec::new();
         let mut patterns = Vec::new();
         for entry in named {
@@ -216,7 +220,7 @@ impl Tools {
     }
 
     /// What is denied there is denied here, or the file is refused.
-    fn deny(&mut self, named: &[Entry], notes: &mut Vec<String>) -> Result<(), Fault> {
+    fn deny(&mut self, named: &[Entry], notes: &mut Vec<String>) -> Result<(), RoleFault> {
         let mut patterns = Vec::new();
         for entry in named {
             if entry.is_part {
@@ -225,7 +229,7 @@ impl Tools {
                      `troupe rules` holds single commands",
                     entry.name
                 );
-                return Err(Fault::at_line(entry.line, Problem::Expected(text)));
+                return Err(RoleFault::at_line(entry.line, RoleProblem::Expected(text)));
             }
             match entry.meaning(notes)? {
                 None => {}
@@ -251,12 +255,12 @@ fn tools_of(counterpart: Counterpart) -> &'static [&'static str] {
     }
 }
 
-fn exact(name: &str) -> Pattern {
-    Pattern::parse(name).expect("the names of our own tools are patterns")
+fn exact(name: &str) -> ToolPattern {
+    ToolPattern::parse(name).expect("the names of our own tools are patterns")
 }
 
-fn without_twins(patterns: Vec<Pattern>) -> Vec<Pattern> {
-    let mut kept: Vec<Pattern> = Vec::new();
+fn without_twins(patterns: Vec<ToolPattern>) -> Vec<ToolPattern> {
+    let mut kept: Vec<ToolPattern> = Vec::new();
     for pattern in patterns {
         if !kept.contains(&pattern) {
             kept.push(pattern);
@@ -277,21 +281,22 @@ struct Entry {
 #[derive(Debug)]
 enum Meaning {
     Counterpart(Counterpart),
-    Pattern(Pattern),
+    Pattern(ToolPattern),
 }
 
 impl Entry {
     /// Returns what a tool is here; `None`, with a note, if it is not there. A slip is refused.
-    fn meaning(&self, notes: &mut Vec<String>) -> Result<Option<Meaning>, Fault> {
+    fn meaning(&self, notes: &mut Vec<String>) -> Result<Option<Meaning>, RoleFault> {
         let name = self.name.as_str();
-        let fault = |problem| Fault::at_line(self.line, problem);
+        let fault = |problem| RoleFault::at_line(self.line, problem);
         if let Some(server) = name.strip_prefix("mcp__") {
             let whole = if server.contains("__") {
                 name.to_owned()
             } else {
                 format!("{name}__*")
             };
-            let pattern = Pattern::parse(&whole).map_err(|bad| fault(Problem::Pattern(bad)))?;
+            let pattern =
+                ToolPattern::parse(&whole).map_err(|bad| fault(RoleProblem::Pattern(bad)))?;
             return Ok(Some(Meaning::Pattern(pattern)));
         }
         let known = COUNTERPARTS.iter().find(|(theirs, _)| *theirs == name);
@@ -307,7 +312,7 @@ impl Entry {
         }
         let theirs = COUNTERPARTS.iter().map(|(theirs, _)| *theirs);
         if let Some(near) = nearest(name, own_tools().chain(theirs)) {
-            Err(fault(Problem::Expected(format!(
+            Err(fault(RoleProblem::Expected(format!(
                 "the name of a tool, found `{name}` (did you mean `{near}`?)"
             ))))
         } else {
@@ -317,16 +322,16 @@ impl Entry {
     }
 }
 
-fn effort(field: Field) -> Result<ReasoningEffort, Fault> {
+fn effort(field: Field) -> Result<ReasoningEffort, RoleFault> {
     let text = field.text();
     serde_json::from_value(text.clone().into()).map_err(|_| {
         let problem = format!("a reasoning effort such as low, medium or high, found `{text}`");
-        Fault::at_line(field.line, Problem::Expected(problem))
+        RoleFault::at_line(field.line, RoleProblem::Expected(problem))
     })
 }
 
-fn missing(key: &'static str) -> Fault {
-    Fault::at_line(1, Problem::MissingKey(key))
+fn missing(key: &'static str) -> RoleFault {
+    RoleFault::at_line(1, RoleProblem::MissingKey(key))
 }
 
 /// The keys of a front matter, each with its lines.
@@ -341,23 +346,23 @@ struct Field {
 }
 
 impl Fields {
-    fn read(front_matter: &str) -> Result<Self, Fault> {
+    fn read(front_matter: &str) -> Result<Self, RoleFault> {
         let mut fields = BTreeMap::new();
         let mut current: Option<(String, Field)> = None;
         for (text, line) in front_matter.lines().zip(1 + FRONT_MATTER_OFFSET..) {
             let text = text.trim_end();
             if let Some((key, value)) = key_of(text) {
                 if fields.contains_key(key) || current.as_ref().is_some_and(|it| it.0 == key) {
-                    let problem = Problem::DuplicateKey(key.to_owned());
-                    return Err(Fault::at_line(line, problem));
+                    let problem = RoleProblem::DuplicateKey(key.to_owned());
+                    return Err(RoleFault::at_line(line, problem));
                 }
                 let lines = vec![value.trim().to_owned()];
                 fields.extend(current.replace((key.to_owned(), Field { line, lines })));
             } else if let Some((_, field)) = &mut current {
                 field.lines.push(text.trim().to_owned());
             } else if !text.trim().is_empty() && !text.starts_with('#') {
-                let problem = Problem::Expected("a key, as in `description: …`".to_owned());
-                return Err(Fault::at_line(line, problem));
+                let problem = RoleProblem::Expected("a key, as in `description: …`".to_owned());
+                return Err(RoleFault::at_line(line, problem));
             }
         }
         fields.extend(current);
@@ -389,7 +394,7 @@ impl Field {
 
     /// Reads names between commas, in brackets or with a dash each. Nothing is not a list: it
     /// would look like a lock.
-    fn list(&self) -> Result<Vec<Entry>, Fault> {
+    fn list(&self) -> Result<Vec<Entry>, RoleFault> {
         let mut entries = Vec::new();
         for (text, line) in self.lines.iter().zip(self.line..) {
             let text = text.strip_prefix("- ").unwrap_or(text);
@@ -413,11 +418,12 @@ impl Field {
         }
         let is_empty_list = self.lines.iter().any(|line| line == "[]");
         if entries.is_empty() && !is_empty_list {
-            let problem = Problem::Expected("names of tools; leave the key out for all".to_owned());
-            return Err(Fault::at_line(self.line, problem));
+            let problem =
+                RoleProblem::Expected("names of tools; leave the key out for all".to_owned());
+            return Err(RoleFault::at_line(self.line, problem));
         }
         match entries.get(LIST_ENTRIES_MAX) {
-            Some(over) => Err(Fault::at_line(over.line, Problem::LongList)),
+            Some(over) => Err(RoleFault::at_line(over.line, RoleProblem::LongList)),
             None => Ok(entries),
         }
     }

@@ -1,23 +1,23 @@
 //! The parts of a role file: front matter, prompt, and the blocks of personas. Pure.
 
-use super::error::{Fault, Problem};
-use super::name::Name;
+use super::error::{RoleFault, RoleProblem};
+use super::name::RoleName;
 
 /// A role file, taken apart but not read yet.
 #[derive(Debug)]
-pub(super) struct Document<'a> {
+pub(super) struct RoleDocument<'a> {
     /// The YAML; it begins in line 2.
     pub front_matter: &'a str,
     pub prompt: &'a str,
     /// Counted from 1.
     pub prompt_line: u64,
-    pub blocks: Vec<Block<'a>>,
+    pub blocks: Vec<PersonaBlock<'a>>,
 }
 
 /// What follows a line `<!-- agent_name: NAME -->`.
 #[derive(Debug)]
-pub(super) struct Block<'a> {
-    pub name: Name,
+pub(super) struct PersonaBlock<'a> {
+    pub name: RoleName,
     pub line: u64,
     pub prompt: &'a str,
 }
@@ -28,31 +28,34 @@ pub(super) const FRONT_MATTER_OFFSET: u64 = 1;
 const FENCE: &str = "---";
 
 /// Takes a role file apart.
-pub(super) fn split(text: &str) -> Result<Document<'_>, Fault> {
+pub(super) fn split(text: &str) -> Result<RoleDocument<'_>, RoleFault> {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
-    let mut lines = Lines::of(text);
+    let mut lines = DocumentLines::of(text);
     match lines.next() {
         Some(first) if first.is_fence() => {}
-        _ => return Err(Fault::at_line(1, Problem::NoFrontMatter)),
+        _ => return Err(RoleFault::at_line(1, RoleProblem::NoFrontMatter)),
     }
     let begin = lines.at;
-    let Some(fence) = lines.find(Line::is_fence) else {
-        return Err(Fault::at_line(1, Problem::Unclosed));
+    let Some(fence) = lines.find(DocumentLine::is_fence) else {
+        return Err(RoleFault::at_line(1, RoleProblem::Unclosed));
     };
     let front_matter = &text[begin..fence.at];
     one_document(front_matter)?;
     let prompt_line = lines.number + 1;
     let body = lines.at;
 
-    let mut markers: Vec<(Line<'_>, Name, usize)> = Vec::new();
+    let mut markers: Vec<(DocumentLine<'_>, RoleName, usize)> = Vec::new();
     while let Some(line) = lines.next() {
         let name = match marker(line.text) {
             None => continue,
-            Some(Err(problem)) => return Err(Fault::at_line(line.number, problem)),
+            Some(Err(problem)) => return Err(RoleFault::at_line(line.number, problem)),
             Some(Ok(name)) => name,
         };
         if markers.iter().any(|(_, other, _)| *other == name) {
-            return Err(Fault::at_line(line.number, Problem::BlockTwice(name)));
+            return Err(RoleFault::at_line(
+                line.number,
+                RoleProblem::BlockTwice(name),
+            ));
         }
         markers.push((line, name, lines.at));
     }
@@ -62,13 +65,13 @@ pub(super) fn split(text: &str) -> Result<Document<'_>, Fault> {
     let blocks = markers
         .into_iter()
         .zip(ends)
-        .map(|((line, name, begin), end)| Block {
+        .map(|((line, name, begin), end)| PersonaBlock {
             name,
             line: line.number,
             prompt: text[begin..end].trim(),
         })
         .collect();
-    Ok(Document {
+    Ok(RoleDocument {
         front_matter,
         prompt: text[body..prompt_end].trim(),
         prompt_line,
@@ -79,8 +82,8 @@ pub(super) fn split(text: &str) -> Result<Document<'_>, Fault> {
 /// Refuses what would let the YAML end before the front matter does: a parser may stop there
 /// without a look at the rest, and a lock in the rest would be none. A lone carriage return
 /// is a line break to YAML and to hardly anybody else.
-fn one_document(front_matter: &str) -> Result<(), Fault> {
-    for line in Lines::of(front_matter) {
+fn one_document(front_matter: &str) -> Result<(), RoleFault> {
+    for line in DocumentLines::of(front_matter) {
         let text = line.text.trim_end_matches('\n');
         let text = text.strip_suffix('\r').unwrap_or(text);
         let marks = ["...", FENCE].iter().any(|mark| {
@@ -88,13 +91,16 @@ fn one_document(front_matter: &str) -> Result<(), Fault> {
             rest.is_some_and(|rest| rest.is_empty() || rest.starts_with([' ', '\t']))
         });
         let problem = if marks {
-            Problem::Unsupported("further documents")
+            RoleProblem::Unsupported("further documents")
         } else if text.contains('\r') {
-            Problem::Unsupported("carriage returns inside a line")
+            RoleProblem::Unsupported("carriage returns inside a line")
         } else {
             continue;
         };
-        return Err(Fault::at_line(line.number + FRONT_MATTER_OFFSET, problem));
+        return Err(RoleFault::at_line(
+            line.number + FRONT_MATTER_OFFSET,
+            problem,
+        ));
     }
     Ok(())
 }
@@ -102,7 +108,7 @@ fn one_document(front_matter: &str) -> Result<(), Fault> {
 /// Reads `<!-- agent_name: NAME -->`, which begins a line. `None` for any other text, an
 /// error for what only looks like it: taken for text, it would put the persona's words into
 /// the prompt of all.
-fn marker(line: &str) -> Option<Result<Name, Problem>> {
+fn marker(line: &str) -> Option<Result<RoleName, RoleProblem>> {
     const KEY: &str = "agent_name";
     let inside = line.trim_start().strip_prefix("<!--")?.trim_start();
     let key = inside.get(..KEY.len())?;
@@ -121,32 +127,32 @@ fn marker(line: &str) -> Option<Result<Name, Problem>> {
         .and_then(|rest| rest.strip_suffix("-->"))
         .and_then(|rest| rest.trim_start().strip_prefix(':'));
     Some(match name {
-        None => Err(Problem::Marker),
-        Some(name) => Name::parse(name.trim()).map_err(Problem::Name),
+        None => Err(RoleProblem::Marker),
+        Some(name) => RoleName::parse(name.trim()).map_err(RoleProblem::Name),
     })
 }
 
 /// Lines with their numbers and places.
-struct Lines<'a> {
+struct DocumentLines<'a> {
     text: &'a str,
     at: usize,
     number: u64,
 }
 
 #[derive(Clone, Copy)]
-struct Line<'a> {
+struct DocumentLine<'a> {
     text: &'a str,
     at: usize,
     number: u64,
 }
 
-impl Line<'_> {
+impl DocumentLine<'_> {
     fn is_fence(&self) -> bool {
         self.text.trim_end() == FENCE
     }
 }
 
-impl<'a> Lines<'a> {
+impl<'a> DocumentLines<'a> {
     fn of(text: &'a str) -> Self {
         Self {
             text,
@@ -156,15 +162,15 @@ impl<'a> Lines<'a> {
     }
 }
 
-impl<'a> Iterator for Lines<'a> {
-    type Item = Line<'a>;
+impl<'a> Iterator for DocumentLines<'a> {
+    type Item = DocumentLine<'a>;
 
-    fn next(&mut self) -> Option<Line<'a>> {
+    fn next(&mut self) -> Option<DocumentLine<'a>> {
         let text = self.text[self.at..].split_inclusive('\n').next()?;
         let at = self.at;
         self.at += text.len();
         self.number += 1;
-        Some(Line {
+        Some(DocumentLine {
             text,
             at,
             number: self.number,

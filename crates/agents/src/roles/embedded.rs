@@ -3,20 +3,20 @@
 use std::sync::{Arc, OnceLock};
 
 use super::error::SchemaProblem;
-use super::name::Name;
+use super::name::RoleName;
 use super::parse::parse;
-use super::role::{Origin, Role};
+use super::role::{AgentRole, RoleOrigin};
 
 /// A role of the program itself, parsed when it is first used.
-struct Embedded {
+struct EmbeddedRole {
     name: &'static str,
     text: &'static str,
-    role: OnceLock<Arc<Role>>,
+    role: OnceLock<Arc<AgentRole>>,
 }
 
 macro_rules! embedded {
     ($($name:literal),* $(,)?) => {
-        [$(Embedded {
+        [$(EmbeddedRole {
             name: $name,
             text: include_str!(concat!("../../roles/", $name, ".md")),
             role: OnceLock::new(),
@@ -24,7 +24,7 @@ macro_rules! embedded {
     };
 }
 
-static EMBEDDED: [Embedded; 9] = embedded![
+static EMBEDDED: [EmbeddedRole; 9] = embedded![
     "architect",
     "default",
     "explorer",
@@ -37,22 +37,28 @@ static EMBEDDED: [Embedded; 9] = embedded![
 ];
 
 /// Returns all embedded roles, by name.
-pub(super) fn all() -> impl Iterator<Item = Arc<Role>> {
-    EMBEDDED.iter().map(Embedded::role)
+pub(super) fn all() -> impl Iterator<Item = Arc<AgentRole>> {
+    EMBEDDED.iter().map(EmbeddedRole::role)
 }
 
 /// Finds an embedded role.
-pub(super) fn find(name: &Name) -> Option<Arc<Role>> {
-    let same = |embedded: &&Embedded| Name::parse(embedded.name).is_ok_and(|own| own == *name);
-    EMBEDDED.iter().find(same).map(Embedded::role)
+pub(super) fn find(name: &RoleName) -> Option<Arc<AgentRole>> {
+    let same =
+        |embedded: &&EmbeddedRole| RoleName::parse(embedded.name).is_ok_and(|own| own == *name);
+    EMBEDDED.iter().find(same).map(EmbeddedRole::role)
 }
 
-impl Embedded {
-    fn role(&self) -> Arc<Role> {
+impl EmbeddedRole {
+    fn role(&self) -> Arc<AgentRole> {
         let role = self.role.get_or_init(|| {
-            let name = Name::parse(self.name).expect("a test reads every embedded role");
+            let name = RoleName::parse(self.name).expect("a test reads every embedded role");
             let mut no_files = |_: &str| Err(SchemaProblem::Outside);
-            let role = parse(name, Origin::Embedded, self.text.as_bytes(), &mut no_files);
+            let role = parse(
+                name,
+                RoleOrigin::Embedded,
+                self.text.as_bytes(),
+                &mut no_files,
+            );
             Arc::new(role.expect("a test reads every embedded role"))
         });
         Arc::clone(role)

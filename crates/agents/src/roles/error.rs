@@ -8,24 +8,27 @@ use troupe_config::nearest;
 use troupe_engine::schema::SchemaError;
 
 use super::limits::{FILE_BYTES_MAX, LIST_ENTRIES_MAX, PLACE_FILES_MAX};
-use super::name::{BadName, Name};
-use super::role::Origin;
+use super::name::{BadName, RoleName};
+use super::role::RoleOrigin;
 use super::tool_policy::BadPattern;
 
 #[derive(Debug, thiserror::Error)]
-pub enum Error {
+pub enum RoleError {
     #[error(transparent)]
     BadName(#[from] BadName),
     #[error("unknown role {name}; {}", one_of(name.as_str(), known))]
-    Unknown { name: Name, known: Vec<Name> },
+    Unknown {
+        name: RoleName,
+        known: Vec<RoleName>,
+    },
     #[error("the role {role} has no persona {name:?}; {}", one_of(name, known))]
     UnknownPersona {
-        role: Name,
+        role: RoleName,
         name: String,
-        known: Vec<Name>,
+        known: Vec<RoleName>,
     },
     #[error("the role {name} is ambiguous; keep one of {}", joined(paths.iter().map(|path| path.display())))]
-    Ambiguous { name: Name, paths: Vec<PathBuf> },
+    Ambiguous { name: RoleName, paths: Vec<PathBuf> },
     #[error(
         "{}: a role file is called NAME.md, with letters, digits, `-` and `_` in the name",
         path.display()
@@ -36,7 +39,7 @@ pub enum Error {
          .troupe/agents/{name}.md if it is to, or name it otherwise",
         path.display()
     )]
-    BuiltIn { name: Name, path: PathBuf },
+    BuiltIn { name: RoleName, path: PathBuf },
     #[error("cannot list the roles in {}: {source}", path.display())]
     Place { path: PathBuf, source: io::Error },
     #[error("{} holds more than {PLACE_FILES_MAX} files named *.md; remove some", path.display())]
@@ -44,7 +47,7 @@ pub enum Error {
     #[error("cannot read {}: {source}", path.display())]
     Read { path: PathBuf, source: io::Error },
     #[error(transparent)]
-    Invalid(Box<Invalid>),
+    Invalid(Box<InvalidRoleFile>),
     #[error(transparent)]
     UnknownName(Box<UnknownName>),
 }
@@ -53,7 +56,7 @@ pub enum Error {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{origin}: {key}: there is no {what} `{name}`; {}", self.hint())]
 pub struct UnknownName {
-    pub origin: Origin,
+    pub origin: RoleOrigin,
     /// The list.
     pub key: &'static str,
     pub what: &'static str,
@@ -75,24 +78,24 @@ impl UnknownName {
 /// A role file that is not understood, and where.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{}:{fault}", path.display())]
-pub struct Invalid {
+pub struct InvalidRoleFile {
     pub path: PathBuf,
-    pub fault: Fault,
+    pub fault: RoleFault,
 }
 
 /// A place in a file, and what is wrong there.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{line}:{column}: {problem}")]
-pub struct Fault {
+pub struct RoleFault {
     /// Counted from 1.
     pub line: u64,
     /// In characters, counted from 1.
     pub column: u64,
-    pub problem: Problem,
+    pub problem: RoleProblem,
 }
 
-impl Fault {
-    pub(super) fn at_line(line: u64, problem: Problem) -> Self {
+impl RoleFault {
+    pub(super) fn at_line(line: u64, problem: RoleProblem) -> Self {
         Self {
             line,
             column: 1,
@@ -102,7 +105,7 @@ impl Fault {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum Problem {
+pub enum RoleProblem {
     #[error("the file is not UTF-8 text")]
     NotText,
     #[error("expected `---` as the first line, then YAML, then `---` and the prompt")]
@@ -115,7 +118,7 @@ pub enum Problem {
     Unsupported(&'static str),
     #[error("the front matter is too large or too deeply nested; keep a long schema in a file")]
     TooComplex,
-    #[error("unknown key `{key}`{}", Meant(key, expected))]
+    #[error("unknown key `{key}`{}", CorrectionHint(key, expected))]
     UnknownKey {
         key: String,
         expected: Vec<&'static str>,
@@ -126,7 +129,7 @@ pub enum Problem {
     MissingKey(&'static str),
     #[error(
         "`{found}` is none of the values that this key has{}",
-        Meant(found, expected)
+        CorrectionHint(found, expected)
     )]
     UnknownValue {
         found: String,
@@ -145,17 +148,17 @@ pub enum Problem {
     #[error("expected `<!-- agent_name: NAME -->`")]
     Marker,
     #[error("the persona {0} is declared twice; keep one")]
-    PersonaTwice(Name),
+    PersonaTwice(RoleName),
     #[error("the persona {0} has two blocks; keep one")]
-    BlockTwice(Name),
+    BlockTwice(RoleName),
     #[error(
         "the persona {0} has no block; expected a line `<!-- agent_name: {0} -->` and a prompt"
     )]
-    NoBlock(Name),
+    NoBlock(RoleName),
     #[error("the block of {0} belongs to no persona; expected `- name: {0}` in `agent_names`")]
-    NotDeclared(Name),
+    NotDeclared(RoleName),
     #[error("the block of {0} is empty; expected a prompt")]
-    EmptyBlock(Name),
+    EmptyBlock(RoleName),
     #[error("output_schema: {0}")]
     OutputSchema(#[from] SchemaError),
     #[error("the schema {path:?}: {problem}")]
@@ -181,15 +184,15 @@ pub enum SchemaProblem {
     NotUnderstood(#[from] SchemaError),
 }
 
-/// Why bytes of a file are not there. Becomes [`Error::Read`] or [`SchemaProblem::Unreadable`].
+/// Why bytes of a file are not there. Becomes [`RoleError::Read`] or [`SchemaProblem::Unreadable`].
 pub(super) fn too_large() -> io::Error {
     io::Error::other(format!("it is larger than {FILE_BYTES_MAX} bytes"))
 }
 
 /// The likely correction of a slip, else everything that could stand there.
-struct Meant<'a>(&'a str, &'a [&'static str]);
+struct CorrectionHint<'a>(&'a str, &'a [&'static str]);
 
-impl fmt::Display for Meant<'_> {
+impl fmt::Display for CorrectionHint<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self(found, expected) = self;
         match nearest(found, expected.iter().copied()) {
@@ -199,8 +202,8 @@ impl fmt::Display for Meant<'_> {
     }
 }
 
-fn one_of(name: &str, known: &[Name]) -> String {
-    match nearest(name, known.iter().map(Name::as_str)) {
+fn one_of(name: &str, known: &[RoleName]) -> String {
+    match nearest(name, known.iter().map(RoleName::as_str)) {
         Some(near) => format!("did you mean {near}?"),
         None if known.is_empty() => "it has none".to_owned(),
         None => format!("there are {}", joined(known)),

@@ -7,7 +7,7 @@ use std::path::{Component, Path};
 
 use super::error::{SchemaProblem, too_large};
 use super::limits::FILE_BYTES_MAX;
-use super::role::Origin;
+use super::role::RoleOrigin;
 
 /// Reads a regular file of bounded size.
 pub(super) fn read(path: &Path) -> io::Result<Vec<u8>> {
@@ -33,7 +33,7 @@ pub(super) fn read(path: &Path) -> io::Result<Vec<u8>> {
 }
 
 /// Reads the schema that a role names, which lies beside or below it.
-pub(super) fn read_schema(role: &Origin, path: &str) -> Result<Vec<u8>, SchemaProblem> {
+pub(super) fn read_schema(role: &RoleOrigin, path: &str) -> Result<Vec<u8>, SchemaProblem> {
     let unreadable = |error: io::Error| SchemaProblem::Unreadable(error.to_string());
     let directory = match role.path().and_then(Path::parent) {
         None => return Err(SchemaProblem::Outside),
@@ -47,7 +47,7 @@ pub(super) fn read_schema(role: &Origin, path: &str) -> Result<Vec<u8>, SchemaPr
     let file = directory.join(path);
     // What a project says goes to the model. A link in it must not send the user's files
     // along; in the user's own directory links are the user's business.
-    if let Origin::Project(_) = role {
+    if let RoleOrigin::Project(_) = role {
         let real = file.canonicalize().map_err(unreadable)?;
         let inside = directory.canonicalize().map_err(unreadable)?;
         if !real.starts_with(inside) {

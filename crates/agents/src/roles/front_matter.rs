@@ -12,13 +12,13 @@ use serde_saphyr::{Error, Location, Options, Spanned};
 use troupe_protocol::policy::ReasoningEffort;
 
 use super::document::FRONT_MATTER_OFFSET;
-use super::error::{Fault, Problem};
+use super::error::{RoleFault, RoleProblem};
 use super::limits::{QUOTE_CHARS_MAX, YAML_DEPTH_MAX, YAML_NODES_MAX};
-use super::role::{Approvals, Messages};
+use super::role::{RoleApprovals, RoleMessages};
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct FrontMatter {
+pub(super) struct RoleFrontMatter {
     pub description: Spanned<String>,
     #[serde(default, deserialize_with = "given")]
     pub model: Option<Spanned<String>>,
@@ -33,9 +33,9 @@ pub(super) struct FrontMatter {
     #[serde(default, deserialize_with = "given")]
     pub agent_names: Option<Vec<AgentName>>,
     #[serde(default, deserialize_with = "given")]
-    pub approvals: Option<Approvals>,
+    pub approvals: Option<RoleApprovals>,
     #[serde(default, deserialize_with = "given")]
-    pub messages: Option<Messages>,
+    pub messages: Option<RoleMessages>,
     #[serde(default, deserialize_with = "given")]
     pub output_schema: Option<Spanned<Value>>,
     #[serde(default, deserialize_with = "given")]
@@ -69,7 +69,7 @@ fn given<'de, D: Deserializer<'de>, T: Deserialize<'de>>(from: D) -> Result<Opti
 const NO_VALUE: &str = "expected a value";
 
 /// Reads a front matter.
-pub(super) fn read(yaml: &str) -> Result<FrontMatter, Fault> {
+pub(super) fn read(yaml: &str) -> Result<RoleFrontMatter, RoleFault> {
     serde_saphyr::from_str_with_options(yaml, options()).map_err(|error| fault(&error))
 }
 
@@ -95,54 +95,56 @@ fn options() -> Options {
 }
 
 /// Returns the fault at a place of the front matter.
-pub(super) fn fault_at(location: Location, problem: Problem) -> Fault {
-    Fault {
+pub(super) fn fault_at(location: Location, problem: RoleProblem) -> RoleFault {
+    RoleFault {
         line: location.line() + FRONT_MATTER_OFFSET,
         column: location.column().max(1),
         problem,
     }
 }
 
-fn fault(error: &Error) -> Fault {
+fn fault(error: &Error) -> RoleFault {
     let location = error.location().unwrap_or(Location::UNKNOWN);
     fault_at(location, problem(error))
 }
 
-fn problem(error: &Error) -> Problem {
+fn problem(error: &Error) -> RoleProblem {
     match error {
         Error::SerdeUnknownField {
             field, expected, ..
-        } => Problem::UnknownKey {
+        } => RoleProblem::UnknownKey {
             key: quoted(field),
             expected: expected.clone(),
         },
         Error::SerdeUnknownVariant {
             variant, expected, ..
-        } => Problem::UnknownValue {
+        } => RoleProblem::UnknownValue {
             found: quoted(variant),
             expected: expected.clone(),
         },
-        Error::SerdeMissingField { field, .. } => Problem::MissingKey(field),
+        Error::SerdeMissingField { field, .. } => RoleProblem::MissingKey(field),
         Error::DuplicateMappingKey { key, .. } => {
-            Problem::DuplicateKey(quoted(key.as_deref().unwrap_or("?")))
+            RoleProblem::DuplicateKey(quoted(key.as_deref().unwrap_or("?")))
         }
-        Error::Message { msg, .. } if msg == NO_VALUE => Problem::Expected("a value".to_owned()),
-        Error::Eof { .. } => Problem::Expected("keys with values".to_owned()),
-        Error::NullIntoString { .. } => Problem::Expected("a value".to_owned()),
-        Error::InvalidBooleanStrict { .. } => Problem::Expected("`true` or `false`".to_owned()),
-        Error::Unexpected { expected, .. } => Problem::Expected(plain(expected).to_owned()),
-        Error::InvalidScalar { ty, .. } => Problem::Expected(plain(ty).to_owned()),
+        Error::Message { msg, .. } if msg == NO_VALUE => {
+            RoleProblem::Expected("a value".to_owned())
+        }
+        Error::Eof { .. } => RoleProblem::Expected("keys with values".to_owned()),
+        Error::NullIntoString { .. } => RoleProblem::Expected("a value".to_owned()),
+        Error::InvalidBooleanStrict { .. } => RoleProblem::Expected("`true` or `false`".to_owned()),
+        Error::Unexpected { expected, .. } => RoleProblem::Expected(plain(expected).to_owned()),
+        Error::InvalidScalar { ty, .. } => RoleProblem::Expected(plain(ty).to_owned()),
         Error::Budget { breach, .. } => match breach {
             BudgetBreach::Anchors { .. } | BudgetBreach::Aliases { .. } => {
-                Problem::Unsupported("anchors and aliases")
+                RoleProblem::Unsupported("anchors and aliases")
             }
-            BudgetBreach::Documents { .. } => Problem::Unsupported("further documents"),
-            _ => Problem::TooComplex,
+            BudgetBreach::Documents { .. } => RoleProblem::Unsupported("further documents"),
+            _ => RoleProblem::TooComplex,
         },
-        Error::UnknownAnchor { .. } => Problem::Unsupported("anchors and aliases"),
-        Error::MergeKeyNotAllowed { .. } => Problem::Unsupported("merge keys"),
-        Error::UnsupportedTag { .. } => Problem::Unsupported("tags"),
-        other => Problem::Syntax(quoted(without_place(&other.to_string()))),
+        Error::UnknownAnchor { .. } => RoleProblem::Unsupported("anchors and aliases"),
+        Error::MergeKeyNotAllowed { .. } => RoleProblem::Unsupported("merge keys"),
+        Error::UnsupportedTag { .. } => RoleProblem::Unsupported("tags"),
+        other => RoleProblem::Syntax(quoted(without_place(&other.to_string()))),
     }
 }
 

@@ -11,9 +11,9 @@ use std::sync::Arc;
 use troupe_config::nearest;
 use troupe_tools::{BUILT_IN_TOOLS, server_prefix};
 
-use super::error::{Error, UnknownName};
-use super::role::{Role, RoleDialect};
-use super::tool_policy::Pattern;
+use super::error::{RoleError, UnknownName};
+use super::role::{AgentRole, RoleDialect};
+use super::tool_policy::ToolPattern;
 use crate::rights::program::TREE_TOOLS;
 
 /// By which the names of all tools of all servers begin.
@@ -36,7 +36,10 @@ pub trait ServerNames: Send + Sync + fmt::Debug {
 
 /// Refuses a role that names a tool, a server or a program which nobody knows. Without `names`
 /// nothing is known about the last two, and no name of one is doubted.
-pub(super) fn check(role: &Role, names: Option<&Arc<dyn ServerNames>>) -> Result<(), Error> {
+pub(super) fn check(
+    role: &AgentRole,
+    names: Option<&Arc<dyn ServerNames>>,
+) -> Result<(), RoleError> {
     if let (Some(names), Some(backend)) = (names, &role.backend) {
         let known = names.backends();
         if !known.contains(backend) {
@@ -78,7 +81,7 @@ pub(super) fn check(role: &Role, names: Option<&Arc<dyn ServerNames>>) -> Result
     }
 }
 
-fn is_known(entry: &Pattern, servers: Option<&[String]>) -> bool {
+fn is_known(entry: &ToolPattern, servers: Option<&[String]>) -> bool {
     if own_tools().any(|tool| entry.matches(tool)) {
         return true;
     }
@@ -109,13 +112,13 @@ fn tools_of_servers(servers: Option<&[String]>) -> Vec<String> {
 }
 
 fn refused(
-    role: &Role,
+    role: &AgentRole,
     key: &'static str,
     what: &'static str,
     name: &str,
     known: &[String],
-) -> Error {
-    Error::UnknownName(Box::new(UnknownName {
+) -> RoleError {
+    RoleError::UnknownName(Box::new(UnknownName {
         origin: role.origin.clone(),
         key,
         what,

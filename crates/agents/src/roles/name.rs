@@ -10,13 +10,13 @@ use super::limits::NAME_CHARS_MAX;
 /// same name, so both spellings can be asked for.
 #[derive(Debug, Clone, Serialize)]
 #[serde(transparent)]
-pub struct Name(String);
+pub struct RoleName(String);
 
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0:?} is not a name; expected 1 to {NAME_CHARS_MAX} letters, digits, `-` or `_`")]
 pub struct BadName(pub String);
 
-impl Name {
+impl RoleName {
     /// Reads a name in any case.
     pub fn parse(text: &str) -> Result<Self, BadName> {
         // Only ASCII is folded: the Kelvin sign is not a `k`.
@@ -42,27 +42,27 @@ impl Name {
     }
 }
 
-impl PartialEq for Name {
+impl PartialEq for RoleName {
     fn eq(&self, other: &Self) -> bool {
         self.folded().eq(other.folded())
     }
 }
 
-impl Eq for Name {}
+impl Eq for RoleName {}
 
-impl PartialOrd for Name {
+impl PartialOrd for RoleName {
     fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
         Some(self.cmp(other))
     }
 }
 
-impl Ord for Name {
+impl Ord for RoleName {
     fn cmp(&self, other: &Self) -> std::cmp::Ordering {
         self.folded().cmp(other.folded())
     }
 }
 
-impl fmt::Display for Name {
+impl fmt::Display for RoleName {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.0)
     }
@@ -70,11 +70,11 @@ impl fmt::Display for Name {
 
 #[cfg(test)]
 mod tests {
-    use super::Name;
+    use super::RoleName;
 
     fn check(text: &str, expected: Option<&str>) {
-        let name = Name::parse(text).ok();
-        assert_eq!(name.as_ref().map(Name::as_str), expected, "{text:?}");
+        let name = RoleName::parse(text).ok();
+        assert_eq!(name.as_ref().map(RoleName::as_str), expected, "{text:?}");
     }
 
     #[test]
@@ -92,7 +92,7 @@ mod tests {
 
     #[test]
     fn dashes_and_underscores_are_one() {
-        let name = |text| Name::parse(text).unwrap();
+        let name = |text| RoleName::parse(text).unwrap();
         assert_eq!(name("linter-fixer"), name("LINTER_FIXER"));
         assert_ne!(name("linterfixer"), name("linter_fixer"));
     }

@@ -1,40 +1,40 @@
 //! The text of a role file, understood. Pure but for the schema that it may point to.
 //!
-//! There is one way through: whatever is not understood is a [`Fault`], and no part of a
+//! There is one way through: whatever is not understood is a [`RoleFault`], and no part of a
 //! faulty file is used.
 
 use serde_json::Value;
 use serde_saphyr::Spanned;
-use troupe_engine::schema::Schema;
+use troupe_engine::schema::AnswerSchema;
 
-use super::document::{Block, Document, split};
-use super::error::{Fault, Problem, SchemaProblem};
-use super::front_matter::{self, AgentName, FrontMatter, fault_at};
+use super::document::{PersonaBlock, RoleDocument, split};
+use super::error::{RoleFault, RoleProblem, SchemaProblem};
+use super::front_matter::{self, AgentName, RoleFrontMatter, fault_at};
 use super::limits::LIST_ENTRIES_MAX;
-use super::name::Name;
-use super::precedence::Choice;
-use super::role::{Origin, Persona, Role, RoleDialect};
-use super::tool_policy::{Pattern, ToolPolicy};
+use super::name::RoleName;
+use super::precedence::ModelPreference;
+use super::role::{AgentRole, Persona, RoleDialect, RoleOrigin};
+use super::tool_policy::{ToolPattern, ToolPolicy};
 
 /// How the parser gets the text behind `output_schema: FILE`.
 pub(super) type ReadSchema<'a> = &'a mut dyn FnMut(&str) -> Result<Vec<u8>, SchemaProblem>;
 
 /// Reads a role.
 pub(super) fn parse(
-    name: Name,
-    origin: Origin,
+    name: RoleName,
+    origin: RoleOrigin,
     text: &[u8],
     read_schema: ReadSchema<'_>,
-) -> Result<Role, Fault> {
+) -> Result<AgentRole, RoleFault> {
     let text = std::str::from_utf8(text).map_err(|error| not_text(text, error.valid_up_to()))?;
-    let Document {
+    let RoleDocument {
         front_matter,
         prompt,
         prompt_line,
         blocks,
     } = split(text)?;
     let front_matter = front_matter::read(front_matter)?;
-    let FrontMatter {
+    let RoleFrontMatter {
         description,
         model,
         reasoning_effort,
@@ -49,14 +49,14 @@ pub(super) fn parse(
         backend,
     } = front_matter;
     if prompt.is_empty() {
-        return Err(Fault::at_line(prompt_line, Problem::NoPrompt));
+        return Err(RoleFault::at_line(prompt_line, RoleProblem::NoPrompt));
     }
-    Ok(Role {
+    Ok(AgentRole {
         name,
         origin,
         dialect: RoleDialect::Own,
         description: filled(description)?,
-        choice: Choice {
+        choice: ModelPreference {
             model: model.map(filled).transpose()?,
             reasoning_effort,
         },
@@ -80,52 +80,56 @@ pub(super) fn parse(
     })
 }
 
-pub(super) fn not_text(bytes: &[u8], valid_up_to: usize) -> Fault {
+pub(super) fn not_text(bytes: &[u8], valid_up_to: usize) -> RoleFault {
     let valid = String::from_utf8_lossy(&bytes[..valid_up_to]);
     let (before, last) = valid.rsplit_once('\n').unwrap_or(("", &valid));
     let breaks = before.matches('\n').count() + usize::from(valid.contains('\n'));
-    Fault {
+    RoleFault {
         line: breaks as u64 + 1,
         column: last.chars().count() as u64 + 1,
-        problem: Problem::NotText,
+        problem: RoleProblem::NotText,
     }
 }
 
 /// Returns a text without the space around it, and refuses one that is nothing else.
-fn filled(text: Spanned<String>) -> Result<String, Fault> {
+fn filled(text: Spanned<String>) -> Result<String, RoleFault> {
     match text.value.trim() {
         "" => Err(expected(&text, "text that is not empty")),
         trimmed => Ok(trimmed.to_owned()),
     }
 }
 
-fn patterns(list: Vec<Spanned<String>>) -> Result<Vec<Pattern>, Fault> {
+fn patterns(list: Vec<Spanned<String>>) -> Result<Vec<ToolPattern>, RoleFault> {
     each(list, |entry| {
-        Pattern::parse(&entry.value)
-            .map_err(|problem| fault_at(entry.referenced, Problem::Pattern(problem)))
+        ToolPattern::parse(&entry.value)
+            .map_err(|problem| fault_at(entry.referenced, RoleProblem::Pattern(problem)))
     })
 }
 
 fn each<A, B>(
     list: Vec<Spanned<A>>,
-    read: impl Fn(Spanned<A>) -> Result<B, Fault>,
-) -> Result<Vec<B>, Fault> {
+    read: impl Fn(Spanned<A>) -> Result<B, RoleFault>,
+) -> Result<Vec<B>, RoleFault> {
     if let Some(first_over) = list.get(LIST_ENTRIES_MAX) {
-        return Err(fault_at(first_over.referenced, Problem::LongList));
+        return Err(fault_at(first_over.referenced, RoleProblem::LongList));
     }
     list.into_iter().map(read).collect()
 }
 
-fn schema_of(schema: Spanned<Value>, read: ReadSchema<'_>) -> Result<Value, Fault> {
+fn schema_of(schema: Spanned<Value>, read: ReadSchema<'_>) -> Result<Value, RoleFault> {
     match schema.value {
-        Value::Object(_) => match Schema::compile(&schema.value) {
+        Value::Object(_) => match AnswerSchema::compile(&schema.value) {
             Ok(_) => Ok(schema.value),
-            Err(error) => Err(fault_at(schema.referenced, Problem::OutputSchema(error))),
+            Err(error) => Err(fault_at(
+                schema.referenced,
+                RoleProblem::OutputSchema(error),
+            )),
         },
         Value::String(path) => {
             let from_file = read(&path).and_then(|text| schema_in(&text));
-            from_file
-                .map_err(|problem| fault_at(schema.referenced, Problem::Schema { path, problem }))
+            from_file.map_err(|problem| {
+                fault_at(schema.referenced, RoleProblem::Schema { path, problem })
+            })
         }
         _ => Err(expected(
             &schema,
@@ -142,34 +146,41 @@ fn schema_in(text: &[u8]) -> Result<Value, SchemaProblem> {
     if !schema.is_object() {
         return Err(SchemaProblem::NotAnObject);
     }
-    Schema::compile(&schema)?;
+    AnswerSchema::compile(&schema)?;
     Ok(schema)
 }
 
 /// Brings the declared personas and their blocks together; each needs the other.
-fn personas(declared: Vec<AgentName>, mut blocks: Vec<Block<'_>>) -> Result<Vec<Persona>, Fault> {
+fn personas(
+    declared: Vec<AgentName>,
+    mut blocks: Vec<PersonaBlock<'_>>,
+) -> Result<Vec<Persona>, RoleFault> {
     if let Some(first_over) = declared.get(LIST_ENTRIES_MAX) {
-        return Err(fault_at(first_over.name.referenced, Problem::LongList));
+        return Err(fault_at(first_over.name.referenced, RoleProblem::LongList));
     }
     let mut personas: Vec<Persona> = Vec::with_capacity(declared.len());
     for entry in declared {
         let place = entry.name.referenced;
         let fault = |problem| fault_at(place, problem);
-        let name = Name::parse(&entry.name.value).map_err(|bad| fault(Problem::Name(bad)))?;
+        let name =
+            RoleName::parse(&entry.name.value).map_err(|bad| fault(RoleProblem::Name(bad)))?;
         if personas.iter().any(|other| other.name == name) {
-            return Err(fault(Problem::PersonaTwice(name)));
+            return Err(fault(RoleProblem::PersonaTwice(name)));
         }
         let Some(at) = blocks.iter().position(|block| block.name == name) else {
-            return Err(fault(Problem::NoBlock(name)));
+            return Err(fault(RoleProblem::NoBlock(name)));
         };
         let block = blocks.remove(at);
         if block.prompt.is_empty() {
-            return Err(Fault::at_line(block.line, Problem::EmptyBlock(name)));
+            return Err(RoleFault::at_line(
+                block.line,
+                RoleProblem::EmptyBlock(name),
+            ));
         }
         personas.push(Persona {
             name,
             description: entry.description.map(filled).transpose()?,
-            choice: Choice {
+            choice: ModelPreference {
                 model: entry.model.map(filled).transpose()?,
                 reasoning_effort: entry.reasoning_effort,
             },
@@ -178,12 +189,14 @@ fn personas(declared: Vec<AgentName>, mut blocks: Vec<Block<'_>>) -> Result<Vec<
     }
     match blocks.into_iter().next() {
         None => Ok(personas),
-        Some(Block { name, line, .. }) => Err(Fault::at_line(line, Problem::NotDeclared(name))),
+        Some(PersonaBlock { name, line, .. }) => {
+            Err(RoleFault::at_line(line, RoleProblem::NotDeclared(name)))
+        }
     }
 }
 
-fn expected<T>(found: &Spanned<T>, what: &str) -> Fault {
-    fault_at(found.referenced, Problem::Expected(what.to_owned()))
+fn expected<T>(found: &Spanned<T>, what: &str) -> RoleFault {
+    fault_at(found.referenced, RoleProblem::Expected(what.to_owned()))
 }
 
 #[cfg(test)]

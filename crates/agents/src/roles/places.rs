@@ -7,15 +7,15 @@ use std::path::{Path, PathBuf};
 
 use troupe_process::holds_repository;
 
-use super::error::Error;
+use super::error::RoleError;
 use super::limits::PLACE_FILES_MAX;
-use super::name::{BadName, Name};
-use super::role::{Origin, RoleDialect};
+use super::name::{BadName, RoleName};
+use super::role::{RoleDialect, RoleOrigin};
 use super::{claude, file};
 
 /// A directory of role files.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Place {
+pub(super) enum RoleDirectory {
     Project(PathBuf),
     Home(PathBuf),
     /// Claude Code's, in a project.
@@ -26,8 +26,8 @@ pub(super) enum Place {
 
 /// A file in a place, and the role that it holds if its name is one.
 #[derive(Debug)]
-pub(super) struct Found {
-    pub name: Result<Name, BadName>,
+pub(super) struct RoleFile {
+    pub name: Result<RoleName, BadName>,
     pub path: PathBuf,
 }
 
@@ -37,23 +37,26 @@ pub(super) struct Found {
 ///
 /// Outside a repository only the working directory itself counts: what lies further up may be
 /// anybody's.
-pub(super) fn places(cwd: &Path, home: &Path, user_home: Option<&Path>) -> Vec<Place> {
+pub(super) fn places(cwd: &Path, home: &Path, user_home: Option<&Path>) -> Vec<RoleDirectory> {
     let home = home.join("agents");
     let claude_home = user_home.map(claude_directory);
     let in_repository = cwd.ancestors().position(holds_repository);
-    let mut places: Vec<Place> = cwd
+    let mut places: Vec<RoleDirectory> = cwd
         .ancestors()
         .take(in_repository.unwrap_or(0) + 1)
         .flat_map(|directory| {
-            let own = Place::Project(project_directory(directory));
-            [own, Place::ClaudeProject(claude_directory(directory))]
+            let own = RoleDirectory::Project(project_directory(directory));
+            [
+                own,
+                RoleDirectory::ClaudeProject(claude_directory(directory)),
+            ]
         })
         .filter(|place| {
             place.directory() != home && Some(place.directory()) != claude_home.as_deref()
         })
         .collect();
-    places.push(Place::Home(home));
-    places.extend(claude_home.map(Place::ClaudeHome));
+    places.push(RoleDirectory::Home(home));
+    places.extend(claude_home.map(RoleDirectory::ClaudeHome));
     places
 }
 
@@ -66,7 +69,7 @@ pub fn project_directory(directory: &Path) -> PathBuf {
     directory.join(".troupe").join("agents")
 }
 
-impl Place {
+impl RoleDirectory {
     pub fn directory(&self) -> &Path {
         match self {
             Self::Project(directory)
@@ -76,10 +79,10 @@ impl Place {
         }
     }
 
-    pub fn origin(&self, path: PathBuf) -> Origin {
+    pub fn origin(&self, path: PathBuf) -> RoleOrigin {
         match self {
-            Self::Project(_) | Self::ClaudeProject(_) => Origin::Project(path),
-            Self::Home(_) | Self::ClaudeHome(_) => Origin::Home(path),
+            Self::Project(_) | Self::ClaudeProject(_) => RoleOrigin::Project(path),
+            Self::Home(_) | Self::ClaudeHome(_) => RoleOrigin::Home(path),
         }
     }
 
@@ -91,23 +94,23 @@ impl Place {
     }
 
     /// Returns the name of the role in a file: its own name, or what Claude Code's says it is.
-    pub fn name_in(&self, path: &Path) -> Result<Name, BadName> {
+    pub fn name_in(&self, path: &Path) -> Result<RoleName, BadName> {
         let text = match self.dialect() {
             RoleDialect::Own => None,
             RoleDialect::ClaudeCode => file::read(path).ok(),
         };
         let text = text.and_then(|text| String::from_utf8(text).ok());
         match text.and_then(|text| claude::name_in(&text)) {
-            Some(name) => Name::parse(&name),
+            Some(name) => RoleName::parse(&name),
             None => name_of(path),
         }
     }
 
     /// Lists the role files, by path. A place that is not there is empty; one that cannot
     /// be listed is an error, because it may hold a stricter role than the next place.
-    pub fn files(&self) -> Result<Vec<Found>, Error> {
+    pub fn files(&self) -> Result<Vec<RoleFile>, RoleError> {
         let directory = self.directory();
-        let failed = |source: io::Error| Error::Place {
+        let failed = |source: io::Error| RoleError::Place {
             path: directory.to_owned(),
             source,
         };
@@ -123,12 +126,12 @@ impl Place {
                 continue;
             }
             if found.len() == PLACE_FILES_MAX {
-                return Err(Error::Crowded {
+                return Err(RoleError::Crowded {
                     path: directory.to_owned(),
                 });
             }
             let name = self.name_in(&path);
-            found.push(Found { name, path });
+            found.push(RoleFile { name, path });
         }
         found.sort_by(|a, b| a.path.cmp(&b.path));
         Ok(found)
@@ -145,7 +148,7 @@ fn is_role_file(path: &Path) -> bool {
 }
 
 /// Returns the name of the role that a file holds.
-pub(super) fn name_of(path: &Path) -> Result<Name, BadName> {
+pub(super) fn name_of(path: &Path) -> Result<RoleName, BadName> {
     let stem = path.file_stem().unwrap_or_default().to_string_lossy();
-    Name::parse(&stem)
+    RoleName::parse(&stem)
 }

@@ -8,30 +8,30 @@ use std::sync::Arc;
 use serde::Serialize;
 use troupe_protocol::policy::ReasoningEffort;
 
-use super::name::Name;
-use super::role::{Role, RoleDialect};
+use super::name::RoleName;
+use super::role::{AgentRole, RoleDialect};
 
 /// What one level says. Nothing, usually.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Choice {
+pub struct ModelPreference {
     pub model: Option<String>,
     pub reasoning_effort: Option<ReasoningEffort>,
 }
 
 /// What the user's configuration says of roles, over what their files say.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct TypeChoices(BTreeMap<String, Choice>);
+pub struct TypeChoices(BTreeMap<String, ModelPreference>);
 
 impl TypeChoices {
     /// Returns what the configuration says of a role.
-    pub fn of(&self, role: &Role) -> Option<&Choice> {
-        let is_it = |name: &str| Name::parse(name).is_ok_and(|name| name == role.name);
+    pub fn of(&self, role: &AgentRole) -> Option<&ModelPreference> {
+        let is_it = |name: &str| RoleName::parse(name).is_ok_and(|name| name == role.name);
         let mut choices = self.0.iter();
         choices.find_map(|(name, choice)| is_it(name).then_some(choice))
     }
 
     /// Returns a role as the configuration has it.
-    pub fn applied_to(&self, role: Arc<Role>) -> Arc<Role> {
+    pub fn applied_to(&self, role: Arc<AgentRole>) -> Arc<AgentRole> {
         let Some(choice) = self.of(&role) else {
             return role;
         };
@@ -41,14 +41,14 @@ impl TypeChoices {
             Some(_) => RoleDialect::Own,
             None => role.dialect,
         };
-        let choice = Choice {
+        let choice = ModelPreference {
             model: choice.model.clone().or_else(|| own.model.clone()),
             reasoning_effort: choice.reasoning_effort.or(own.reasoning_effort),
         };
-        Arc::new(Role {
+        Arc::new(AgentRole {
             dialect,
             choice,
-            ..Role::clone(&role)
+            ..AgentRole::clone(&role)
         })
     }
 
@@ -58,8 +58,8 @@ impl TypeChoices {
     }
 }
 
-impl FromIterator<(String, Choice)> for TypeChoices {
-    fn from_iter<I: IntoIterator<Item = (String, Choice)>>(choices: I) -> Self {
+impl FromIterator<(String, ModelPreference)> for TypeChoices {
+    fn from_iter<I: IntoIterator<Item = (String, ModelPreference)>>(choices: I) -> Self {
         Self(choices.into_iter().collect())
     }
 }
@@ -67,14 +67,14 @@ impl FromIterator<(String, Choice)> for TypeChoices {
 /// Who decided. Earlier ones win.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Source {
+pub enum PreferenceSource {
     Call,
     Persona,
     Role,
     Inherited,
 }
 
-impl fmt::Display for Source {
+impl fmt::Display for PreferenceSource {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Call => "asked for in the call",
@@ -87,25 +87,25 @@ impl fmt::Display for Source {
 
 /// A value, and who decided it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Resolved<T> {
+pub struct ResolvedPreference<T> {
     pub value: T,
-    pub source: Source,
+    pub source: PreferenceSource,
 }
 
 /// The levels above what is inherited.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct Precedence<'a> {
-    pub call: Option<&'a Choice>,
-    pub persona: Option<&'a Choice>,
-    pub role: Option<&'a Choice>,
+pub struct ModelPrecedence<'a> {
+    pub call: Option<&'a ModelPreference>,
+    pub persona: Option<&'a ModelPreference>,
+    pub role: Option<&'a ModelPreference>,
 }
 
-impl Precedence<'_> {
-    pub fn model(&self, inherited: &str) -> Resolved<String> {
+impl ModelPrecedence<'_> {
+    pub fn model(&self, inherited: &str) -> ResolvedPreference<String> {
         self.first(|choice| choice.model.clone())
-            .unwrap_or_else(|| Resolved {
+            .unwrap_or_else(|| ResolvedPreference {
                 value: inherited.to_owned(),
-                source: Source::Inherited,
+                source: PreferenceSource::Inherited,
             })
     }
 
@@ -113,25 +113,28 @@ impl Precedence<'_> {
     pub fn reasoning_effort(
         &self,
         inherited: Option<ReasoningEffort>,
-    ) -> Resolved<Option<ReasoningEffort>> {
+    ) -> ResolvedPreference<Option<ReasoningEffort>> {
         // Decided apart from the model: whether the two go together is checked by whoever
         // knows the models, with both sources at hand.
         self.first(|choice| choice.reasoning_effort.map(Some))
-            .unwrap_or(Resolved {
+            .unwrap_or(ResolvedPreference {
                 value: inherited,
-                source: Source::Inherited,
+                source: PreferenceSource::Inherited,
             })
     }
 
-    fn first<T>(&self, said: impl Fn(&Choice) -> Option<T>) -> Option<Resolved<T>> {
+    fn first<T>(
+        &self,
+        said: impl Fn(&ModelPreference) -> Option<T>,
+    ) -> Option<ResolvedPreference<T>> {
         let levels = [
-            (self.call, Source::Call),
-            (self.persona, Source::Persona),
-            (self.role, Source::Role),
+            (self.call, PreferenceSource::Call),
+            (self.persona, PreferenceSource::Persona),
+            (self.role, PreferenceSource::Role),
         ];
         levels.into_iter().find_map(|(choice, source)| {
             let value = said(choice?)?;
-            Some(Resolved { value, source })
+            Some(ResolvedPreference { value, source })
         })
     }
 }
@@ -141,10 +144,10 @@ mod tests {
     use expect_test::{Expect, expect};
     use troupe_protocol::policy::ReasoningEffort::{self, High, Low, Medium, Minimal};
 
-    use super::{Choice, Precedence};
+    use super::{ModelPrecedence, ModelPreference};
 
-    fn says(model: &str, reasoning_effort: Option<ReasoningEffort>) -> Choice {
-        Choice {
+    fn says(model: &str, reasoning_effort: Option<ReasoningEffort>) -> ModelPreference {
+        ModelPreference {
             model: Some(model.to_owned()).filter(|model| !model.is_empty()),
             reasoning_effort,
         }
@@ -156,7 +159,7 @@ mod tests {
         let persona = says("of-persona", Some(Medium));
         let role = says("of-role", Some(Low));
         let line = |bits: u8| {
-            let levels = Precedence {
+            let levels = ModelPrecedence {
                 call: (bits & 4 != 0).then_some(&call),
                 persona: (bits & 2 != 0).then_some(&persona),
                 role: (bits & 1 != 0).then_some(&role),
@@ -185,8 +188,13 @@ mod tests {
         .assert_eq(&matrix());
     }
 
-    fn check(call: &Choice, persona: &Choice, role: &Choice, expected: Expect) {
-        let levels = Precedence {
+    fn check(
+        call: &ModelPreference,
+        persona: &ModelPreference,
+        role: &ModelPreference,
+        expected: Expect,
+    ) {
+        let levels = ModelPrecedence {
             call: Some(call),
             persona: Some(persona),
             role: Some(role),
@@ -198,7 +206,7 @@ mod tests {
 
     #[test]
     fn each_field_is_decided_apart() {
-        let nothing = Choice::default();
+        let nothing = ModelPreference::default();
         check(
             &says("fast", None),
             &says("", Some(High)),

@@ -8,9 +8,9 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use troupe_protocol::policy::SandboxPolicy;
 
-use super::error::Error;
-use super::name::Name;
-use super::precedence::{Choice, Precedence};
+use super::error::RoleError;
+use super::name::RoleName;
+use super::precedence::{ModelPrecedence, ModelPreference};
 use super::tool_policy::ToolPolicy;
 
 /// A template for children: prompt, model, effort, tools, rights and shape of the result.
@@ -18,17 +18,17 @@ use super::tool_policy::ToolPolicy;
 /// What a role leaves open is inherited. A role only ever narrows: whoever spawns takes the
 /// intersection with the parent's rights.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Role {
-    pub name: Name,
-    pub origin: Origin,
+pub struct AgentRole {
+    pub name: RoleName,
+    pub origin: RoleOrigin,
     pub dialect: RoleDialect,
     pub description: String,
-    pub choice: Choice,
+    pub choice: ModelPreference,
     pub read_only: bool,
     pub tools: ToolPolicy,
-    pub approvals: Option<Approvals>,
+    pub approvals: Option<RoleApprovals>,
     /// Whom a child may write to besides its own children.
-    pub messages: Option<Messages>,
+    pub messages: Option<RoleMessages>,
     /// A JSON Schema that the result must fit; always an object.
     pub output_schema: Option<Value>,
     /// The MCP servers that a child may use, by name; `None` for all of its parent's.
@@ -42,18 +42,18 @@ pub struct Role {
     pub notes: Vec<String>,
 }
 
-impl Role {
+impl AgentRole {
     /// Returns the most that a child may do to the machine, if the role limits it.
     pub fn sandbox(&self) -> Option<SandboxPolicy> {
         self.read_only.then(SandboxPolicy::read_only)
     }
 
     /// Finds a persona by name.
-    pub fn persona(&self, name: &str) -> Result<&Persona, Error> {
-        let found = Name::parse(name)
+    pub fn persona(&self, name: &str) -> Result<&Persona, RoleError> {
+        let found = RoleName::parse(name)
             .ok()
             .and_then(|name| self.personas.iter().find(|persona| persona.name == name));
-        found.ok_or_else(|| Error::UnknownPersona {
+        found.ok_or_else(|| RoleError::UnknownPersona {
             role: self.name.clone(),
             name: name.to_owned(),
             known: self
@@ -72,10 +72,10 @@ impl Role {
     /// Lines up who has a say about model and effort.
     pub fn precedence<'a>(
         &'a self,
-        call: &'a Choice,
+        call: &'a ModelPreference,
         persona: Option<&'a Persona>,
-    ) -> Precedence<'a> {
-        Precedence {
+    ) -> ModelPrecedence<'a> {
+        ModelPrecedence {
             call: Some(call),
             persona: persona.map(|persona| &persona.choice),
             role: Some(&self.choice),
@@ -95,15 +95,15 @@ pub enum RoleDialect {
 /// A variant of a role: the same rights, another voice.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Persona {
-    pub name: Name,
+    pub name: RoleName,
     pub description: Option<String>,
-    pub choice: Choice,
+    pub choice: ModelPreference,
     pub prompt: Arc<str>,
 }
 
 /// Where a role was found.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Origin {
+pub enum RoleOrigin {
     /// In `.troupe/agents` between the working directory and the repository's root.
     Project(PathBuf),
     /// In `agents` of the home.
@@ -111,7 +111,7 @@ pub enum Origin {
     Embedded,
 }
 
-impl Origin {
+impl RoleOrigin {
     pub fn path(&self) -> Option<&Path> {
         match self {
             Self::Project(path) | Self::Home(path) => Some(path),
@@ -128,7 +128,7 @@ impl Origin {
     }
 }
 
-impl fmt::Display for Origin {
+impl fmt::Display for RoleOrigin {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.path() {
             Some(path) => write!(f, "{}", path.display()),
@@ -140,7 +140,7 @@ impl fmt::Display for Origin {
 /// What happens to a child's requests for approval.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Approvals {
+pub enum RoleApprovals {
     /// They are refused.
     Never,
     /// They go to the root of the tree.
@@ -152,7 +152,7 @@ pub enum Approvals {
 /// Whom a child may write to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Messages {
+pub enum RoleMessages {
     /// Only the agents that it made, and theirs.
     Subtree,
     /// Its parent too.

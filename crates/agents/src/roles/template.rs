@@ -4,7 +4,7 @@ use std::fs::{self, OpenOptions};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-use super::name::Name;
+use super::name::RoleName;
 use super::places::name_of;
 
 /// What `troupe roles new` writes; `NAME` stands for the role's name.
@@ -14,7 +14,7 @@ const TEMPLATE: &str = include_str!("template.md");
 ///
 /// A role of that name that is already there is never touched, also under another spelling:
 /// two of them would be ambiguous.
-pub fn create(directory: &Path, name: &Name) -> io::Result<PathBuf> {
+pub fn create(directory: &Path, name: &RoleName) -> io::Result<PathBuf> {
     fs::create_dir_all(directory)?;
     for entry in fs::read_dir(directory)? {
         let path = entry?.path();

@@ -6,18 +6,18 @@ use std::sync::Arc;
 
 use expect_test::{Expect, expect};
 
-use super::{Error, Name, Origin, Role, Roles, create, project_directory};
+use super::{AgentRole, RoleError, RoleLibrary, RoleName, RoleOrigin, create, project_directory};
 
 /// A home and a repository with a directory in it.
 struct Disk {
     directory: tempfile::TempDir,
-    roles: Roles,
+    roles: RoleLibrary,
 }
 
 impl Disk {
     fn new() -> Self {
         let directory = tempfile::tempdir().unwrap();
-        let roles = Roles::new(directory.path().join("home"));
+        let roles = RoleLibrary::new(directory.path().join("home"));
         let disk = Self { directory, roles };
         fs::create_dir_all(disk.path("repo/.git")).unwrap();
         fs::create_dir_all(disk.path("repo/sub/deep")).unwrap();
@@ -40,7 +40,7 @@ impl Disk {
         path
     }
 
-    fn resolve(&self, cwd: &str, name: &str) -> Result<Arc<Role>, Error> {
+    fn resolve(&self, cwd: &str, name: &str) -> Result<Arc<AgentRole>, RoleError> {
         self.roles.resolve(&self.path(cwd), name)
     }
 
@@ -64,7 +64,7 @@ impl Disk {
             // What is listed is what is found.
             let found = self.resolve(cwd, role.name.as_str()).unwrap();
             assert_eq!(found.origin, role.origin);
-            if role.origin != Origin::Embedded {
+            if role.origin != RoleOrigin::Embedded {
                 writeln!(text, "{} = {}", role.name, role.origin).unwrap();
             }
         }
@@ -177,7 +177,7 @@ fn a_broken_file_refuses_its_name_and_hides_what_lies_behind() {
         expect!["DIR/repo/.troupe/agents/explorer.md:3:12: expected `true` or `false`"],
     );
     let error = disk.resolve("repo", "explorer").unwrap_err();
-    assert!(matches!(error, Error::Invalid(invalid) if invalid.fault.line == 3));
+    assert!(matches!(error, RoleError::Invalid(invalid) if invalid.fault.line == 3));
 }
 
 #[test]
@@ -228,7 +228,7 @@ fn an_edit_counts_at_once_and_an_unchanged_file_is_shared() {
     fs::remove_file(&path).unwrap();
     assert!(matches!(
         disk.resolve("repo", "miner"),
-        Err(Error::Unknown { .. })
+        Err(RoleError::Unknown { .. })
     ));
     assert!(
         !first.read_only,
@@ -296,7 +296,7 @@ fn what_is_not_a_small_regular_file_is_refused_and_nobody_waits() {
     .assert_eq(&disk.catalogue("repo"));
     assert!(matches!(
         disk.resolve("repo", "pipe"),
-        Err(Error::Read { .. })
+        Err(RoleError::Read { .. })
     ));
 }
 
@@ -348,7 +348,7 @@ fn personas_speak_in_place_of_their_role() {
         (&**role.prompt(None), &**role.prompt(Some(quick))),
         ("Dig.", "Scratch.")
     );
-    let call = super::Choice::default();
+    let call = super::ModelPreference::default();
     assert_eq!(
         role.precedence(&call, Some(quick)).model("parent").value,
         "fast"
@@ -365,7 +365,7 @@ fn personas_speak_in_place_of_their_role() {
 fn a_new_role_is_one_and_replaces_nothing() {
     let disk = Disk::new();
     let agents = project_directory(&disk.path("repo"));
-    let name = Name::parse("Data-Miner").unwrap();
+    let name = RoleName::parse("Data-Miner").unwrap();
     let path = create(&agents, &name).unwrap();
     disk.check(
         "repo",
@@ -375,7 +375,7 @@ fn a_new_role_is_one_and_replaces_nothing() {
     let text = fs::read_to_string(&path).unwrap();
     assert!(text.contains("You are data-miner."), "{text}");
 
-    let other = create(&agents, &Name::parse("data_miner").unwrap()).unwrap_err();
+    let other = create(&agents, &RoleName::parse("data_miner").unwrap()).unwrap_err();
     assert_eq!(other.kind(), std::io::ErrorKind::AlreadyExists);
     assert_eq!(fs::read_to_string(&path).unwrap(), text);
 }
@@ -384,7 +384,11 @@ fn a_new_role_is_one_and_replaces_nothing() {
 #[test]
 fn the_template_is_right_in_its_comments_too() {
     let disk = Disk::new();
-    let path = create(&disk.path("home/agents"), &Name::parse("miner").unwrap()).unwrap();
+    let path = create(
+        &disk.path("home/agents"),
+        &RoleName::parse("miner").unwrap(),
+    )
+    .unwrap();
     let text = fs::read_to_string(&path).unwrap();
     let uncommented: Vec<&str> = text
         .lines()

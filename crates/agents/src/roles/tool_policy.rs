@@ -12,21 +12,21 @@ use super::limits::PATTERN_CHARS_MAX;
 /// list everything is allowed; with an empty one, nothing.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ToolPolicy {
-    pub allow: Option<Vec<Pattern>>,
-    pub deny: Vec<Pattern>,
+    pub allow: Option<Vec<ToolPattern>>,
+    pub deny: Vec<ToolPattern>,
 }
 
 impl ToolPolicy {
     /// Tells whether a tool of this name may be offered and called.
     pub fn allows(&self, tool: &str) -> bool {
-        let named = |patterns: &[Pattern]| patterns.iter().any(|pattern| pattern.matches(tool));
+        let named = |patterns: &[ToolPattern]| patterns.iter().any(|pattern| pattern.matches(tool));
         !named(&self.deny) && self.allow.as_deref().is_none_or(named)
     }
 }
 
 /// The name of a tool, in which `*` stands for any characters and `?` for one.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Pattern(String);
+pub struct ToolPattern(String);
 
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
@@ -34,7 +34,7 @@ pub struct Pattern(String);
 )]
 pub struct BadPattern(pub String);
 
-impl Pattern {
+impl ToolPattern {
     /// Refuses what no tool can be called: an entry of a deny list that never matches would
     /// look like a lock and be none.
     pub fn parse(text: &str) -> Result<Self, BadPattern> {
@@ -83,7 +83,7 @@ impl Pattern {
     }
 }
 
-impl Pattern {
+impl ToolPattern {
     /// Tells whether it matches some name that begins so. What is left of a pattern can
     /// always be matched by something.
     pub(super) fn matches_some_beginning(&self, beginning: &str) -> bool {
@@ -122,13 +122,13 @@ fn with_stars_left_out(pattern: &[char], places: Vec<usize>) -> Vec<usize> {
     all
 }
 
-impl fmt::Display for Pattern {
+impl fmt::Display for ToolPattern {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.0)
     }
 }
 
-impl Serialize for Pattern {
+impl Serialize for ToolPattern {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.serialize_str(&self.0)
     }
@@ -138,12 +138,12 @@ impl Serialize for Pattern {
 mod tests {
     use proptest::prelude::*;
 
-    use super::{Pattern, ToolPolicy};
+    use super::{ToolPattern, ToolPolicy};
 
-    fn patterns(words: &str) -> Vec<Pattern> {
+    fn patterns(words: &str) -> Vec<ToolPattern> {
         words
             .split_whitespace()
-            .map(|word| Pattern::parse(word).unwrap())
+            .map(|word| ToolPattern::parse(word).unwrap())
             .collect()
     }
 
@@ -194,7 +194,7 @@ mod tests {
             ("list_???", "list_dir", true),
             ("list_???", "list_dirs", false),
         ] {
-            let found = Pattern::parse(pattern).unwrap().matches(name);
+            let found = ToolPattern::parse(pattern).unwrap().matches(name);
             assert_eq!(found, expected, "{pattern} {name}");
         }
     }
@@ -202,14 +202,14 @@ mod tests {
     #[test]
     fn what_never_matches_is_refused() {
         for text in ["", " ", "spawn_agent ", "a,b", "[ab]*", "{a,b}", "!x", "é"] {
-            assert!(Pattern::parse(text).is_err(), "{text:?}");
+            assert!(ToolPattern::parse(text).is_err(), "{text:?}");
         }
-        assert!(Pattern::parse(&"*".repeat(129)).is_err());
+        assert!(ToolPattern::parse(&"*".repeat(129)).is_err());
     }
 
     #[test]
     fn many_stars_are_not_slow() {
-        let pattern = Pattern::parse(&"*a".repeat(64)).unwrap();
+        let pattern = ToolPattern::parse(&"*a".repeat(64)).unwrap();
         assert!(!pattern.matches(&"a".repeat(63)));
         assert!(!pattern.matches(&format!("{}b", "a".repeat(20_000))));
     }
@@ -240,7 +240,7 @@ mod tests {
                     longest.flat_map(|end| [format!("{end}a"), format!("{end}b")]).collect();
                 ends.extend(longer);
             }
-            let pattern = Pattern::parse(&pattern).unwrap();
+            let pattern = ToolPattern::parse(&pattern).unwrap();
             let expected = ends.iter().any(|end| pattern.matches(&format!("{beginning}{end}")));
             prop_assert_eq!(pattern.matches_some_beginning(&beginning), expected);
         }
@@ -248,7 +248,7 @@ mod tests {
         #[test]
         fn matching_is_what_it_is_defined_to_be(pattern in "[ab*?]{1,8}", name in "[ab]{0,8}") {
             let expected = by_definition(pattern.as_bytes(), name.as_bytes());
-            prop_assert_eq!(Pattern::parse(&pattern).unwrap().matches(&name), expected);
+            prop_assert_eq!(ToolPattern::parse(&pattern).unwrap().matches(&name), expected);
         }
 
         #[test]

@@ -6,8 +6,8 @@ use troupe_protocol::AgentId;
 use troupe_protocol::discard;
 
 use super::Supervisor;
-use super::member::Presence;
-use crate::desk::AgentView;
+use super::member::SessionPresence;
+use crate::tree_access::AgentView;
 
 /// Arrivals that one listener may leave untouched. Then it is dropped: it sees its end, and
 /// asks again for those who are there.
@@ -15,7 +15,7 @@ const ARRIVALS_QUEUED_MAX: usize = 256;
 
 /// A child whose session is in memory.
 #[derive(Debug, Clone)]
-pub struct Arrival {
+pub struct ChildArrival {
     /// How it stood when it came.
     pub view: AgentView,
     /// What it says. A session that leaves memory ends its streams; when it comes back it
@@ -25,22 +25,22 @@ pub struct Arrival {
 
 /// The side of the listener.
 #[derive(Debug)]
-pub struct Arrivals(mpsc::Receiver<Arrival>);
+pub struct ChildArrivals(mpsc::Receiver<ChildArrival>);
 
-impl Arrivals {
+impl ChildArrivals {
     /// Returns the next child that is in memory, those that were there first; `None` when the
     /// tree has ended, or when the listener was too slow. Safe to cancel.
-    pub async fn next(&mut self) -> Option<Arrival> {
+    pub async fn next(&mut self) -> Option<ChildArrival> {
         self.0.recv().await
     }
 }
 
 /// Everybody who listens.
 #[derive(Debug, Default)]
-pub(super) struct Listeners(Vec<mpsc::Sender<Arrival>>);
+pub(super) struct ArrivalListeners(Vec<mpsc::Sender<ChildArrival>>);
 
-impl Listeners {
-    fn tell(&mut self, arrival: &Arrival) {
+impl ArrivalListeners {
+    fn tell(&mut self, arrival: &ChildArrival) {
         self.0
             .retain(|listener| listener.try_send(arrival.clone()).is_ok());
     }
@@ -48,8 +48,8 @@ impl Listeners {
 
 impl Supervisor {
     /// Takes a listener in; it begins with who is there.
-    pub(super) fn listen(&mut self) -> Arrivals {
-        let present: Vec<Arrival> = self
+    pub(super) fn listen(&mut self) -> ChildArrivals {
+        let present: Vec<ChildArrival> = self
             .members
             .keys()
             .filter_map(|agent| self.arrival(*agent))
@@ -63,7 +63,7 @@ impl Supervisor {
             );
         }
         self.listeners.0.push(sender);
-        Arrivals(receiver)
+        ChildArrivals(receiver)
     }
 
     pub(super) fn arrived(&mut self, agent: AgentId) {
@@ -75,13 +75,15 @@ impl Supervisor {
         }
     }
 
-    fn arrival(&self, agent: AgentId) -> Option<Arrival> {
+    fn arrival(&self, agent: AgentId) -> Option<ChildArrival> {
         match &self.members.get(&agent)?.presence {
-            Presence::Present(present) => Some(Arrival {
+            SessionPresence::Present(present) => Some(ChildArrival {
                 view: self.view(agent),
                 events: present.open.as_ref()?.events.clone(),
             }),
-            Presence::Absent | Presence::Loading(_) | Presence::Leaving(_) => None,
+            SessionPresence::Absent | SessionPresence::Loading(_) | SessionPresence::Leaving(_) => {
+                None
+            }
         }
     }
 }

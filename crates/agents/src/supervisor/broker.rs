@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use tokio::sync::oneshot;
-use troupe_engine::{NotTaken, Order, Word};
+use troupe_engine::{AnswerRefusal, InquiryAnswer, SessionOrder};
 use troupe_protocol::approval::{AgentLabel, ExecApprovalRequest, ReviewDecision};
 use troupe_protocol::discard;
 use troupe_protocol::spawn::ApprovalRoute;
@@ -12,13 +12,13 @@ use troupe_protocol::tree::Caller;
 use troupe_protocol::{AgentId, CallId, EventMsg, PendingQuestion, StopVerb};
 
 use super::Supervisor;
-use super::member::Presence;
-use crate::desk::{AgentView, Trouble};
-use crate::tree::command::{Report, Stop, StopMode, What};
+use super::member::SessionPresence;
+use crate::tree::command::{StopCommand, StopMode, TaskReport, TreeAction};
 use crate::tree::status::WaitingOn;
+use crate::tree_access::{AgentView, TreeError};
 
 #[derive(Debug, Default)]
-pub(super) struct Broker {
+pub(super) struct QuestionBroker {
     /// Open questions by the id under which they are answered.
     questions: BTreeMap<String, RelayedQuestion>,
     /// Nobody is left to answer: what would be asked is refused.
@@ -30,15 +30,15 @@ struct RelayedQuestion {
     agent: AgentId,
     call_id: CallId,
     asked: PendingQuestion,
-    asker: Asker,
+    asker: AnswerRecipient,
     /// Where it is shown besides the root.
     shown_at: Option<AgentId>,
-    word: Option<Word>,
+    word: Option<InquiryAnswer>,
 }
 
 /// Who waits for the answer.
 #[derive(Debug)]
-enum Asker {
+enum AnswerRecipient {
     /// A call of the agent's own session.
     Session,
     /// A tool that asks the parent in the agent's place.
@@ -53,15 +53,15 @@ impl Supervisor {
             Some(ApprovalRoute::Route) => None,
             Some(ApprovalRoute::Parent) => self.asked_parent(agent),
             Some(ApprovalRoute::Never) | None => {
-                let word = Word::refusal(&asked);
-                return self.give(agent, Order::Answer { call_id, word });
+                let word = InquiryAnswer::refusal(&asked);
+                return self.give(agent, SessionOrder::Answer { call_id, word });
             }
         };
         self.put(RelayedQuestion {
             agent,
             call_id,
             asked,
-            asker: Asker::Session,
+            asker: AnswerRecipient::Session,
             shown_at,
             word: None,
         });
@@ -76,7 +76,7 @@ impl Supervisor {
         reply: oneshot::Sender<Option<ReviewDecision>>,
     ) {
         let parent = self.tree.get(agent).and_then(|node| node.parent);
-        let Some(parent) = parent.filter(|parent| self.is_in_a_turn(*parent)) else {
+        let Some(parent) = parent.filter(|parent| self.has_running_task(*parent)) else {
             // The tool asks its own session instead.
             discard!(reply.send(None), "nobody waits for the answer");
             return;
@@ -85,7 +85,7 @@ impl Supervisor {
             agent,
             call_id: request.call_id.clone(),
             asked: PendingQuestion::Command(request),
-            asker: Asker::Tool(Some(reply)),
+            asker: AnswerRecipient::Tool(Some(reply)),
             shown_at: (parent != AgentId::ROOT).then_some(parent),
             word: None,
         });
@@ -109,17 +109,17 @@ impl Supervisor {
         } else {
             WaitingOn::User
         };
-        let refusal = Word::refusal(&question.asked);
+        let refusal = InquiryAnswer::refusal(&question.asked);
         // A session writes down what its own calls ask; for this one nobody else would.
-        if matches!(question.asker, Asker::Tool(_)) {
+        if matches!(question.asker, AnswerRecipient::Tool(_)) {
             let asked = question.asked.clone().event();
             self.tell_present(agent, vec![asked]);
         }
         self.broker.questions.insert(id.clone(), question);
-        self.tell_tree(agent, Report::Waiting { on });
+        self.tell_tree(agent, TaskReport::Waiting { on });
         self.show(shown_at, event);
         if self.broker.unattended {
-            self.take_word(&id, refusal);
+            self.accept_answer(&id, refusal);
         }
     }
 
@@ -127,17 +127,22 @@ impl Supervisor {
     pub(super) fn refuse_questions(&mut self) {
         self.broker.unattended = true;
         let open = self.broker.questions.iter();
-        let open: Vec<(String, Word)> = open
-            .map(|(id, question)| (id.clone(), Word::refusal(&question.asked)))
+        let open: Vec<(String, InquiryAnswer)> = open
+            .map(|(id, question)| (id.clone(), InquiryAnswer::refusal(&question.asked)))
             .collect();
         for (id, refusal) in open {
-            self.take_word(&id, refusal);
+            self.accept_answer(&id, refusal);
         }
     }
 
     /// Takes a person's word, given where `at` is shown. The first one counts; the agent
     /// hears it when it may go on.
-    pub(super) fn decide(&mut self, at: AgentId, id: &str, word: Word) -> Result<(), NotTaken> {
+    pub(super) fn decide(
+        &mut self,
+        at: AgentId,
+        id: &str,
+        word: InquiryAnswer,
+    ) -> Result<(), AnswerRefusal> {
         let open = self.broker.questions.get_key_value(id);
         // Where it is asked it goes by the call's own id.
         let open = open.or_else(|| {
@@ -145,18 +150,18 @@ impl Supervisor {
             questions.find(|(_, question)| question.agent == at && question.call_id.0 == id)
         });
         let Some((known, question)) = open.filter(|(_, question)| question.word.is_none()) else {
-            return Err(NotTaken::Unknown { id: id.to_owned() });
+            return Err(AnswerRefusal::Unknown { id: id.to_owned() });
         };
         word.check(&question.asked, id)?;
         let known = known.clone();
-        self.take_word(&known, word.settled());
+        self.accept_answer(&known, word.settled());
         Ok(())
     }
 
     /// The question of an agent's call was answered where somebody else asked the same.
-    pub(super) fn settled(&mut self, agent: AgentId, call_id: &CallId, word: Word) {
+    pub(super) fn settled(&mut self, agent: AgentId, call_id: &CallId, word: InquiryAnswer) {
         if let Some(id) = self.question_of(agent, call_id) {
-            self.take_word(&id, word);
+            self.accept_answer(&id, word);
         }
     }
 
@@ -166,7 +171,7 @@ impl Supervisor {
         let found = questions.find(|(_, question)| {
             question.agent == agent
                 && question.call_id == *call_id
-                && matches!(question.asker, Asker::Session)
+                && matches!(question.asker, AnswerRecipient::Session)
         });
         found.map(|(id, _)| id.clone())
     }
@@ -177,20 +182,20 @@ impl Supervisor {
         agent: AgentId,
         call_id: CallId,
         decision: ReviewDecision,
-    ) -> Result<AgentView, Trouble> {
-        let word = Word::Decision(decision);
+    ) -> Result<AgentView, TreeError> {
+        let word = InquiryAnswer::Decision(decision);
         if agent == AgentId::ROOT {
             // Its questions are its own business; one that it no longer asks it ignores.
-            self.give(agent, Order::Answer { call_id, word });
+            self.give(agent, SessionOrder::Answer { call_id, word });
         } else {
             self.decide(agent, &call_id.0, word)
-                .map_err(|not_taken| Trouble::Invalid(not_taken.to_string()))?;
+                .map_err(|not_taken| TreeError::Invalid(not_taken.to_string()))?;
         }
         Ok(self.view(agent))
     }
 
     /// Gives a question its answer, unless it has one.
-    fn take_word(&mut self, id: &str, word: Word) {
+    fn accept_answer(&mut self, id: &str, word: InquiryAnswer) {
         let Some(question) = self.broker.questions.get_mut(id) else {
             return;
         };
@@ -199,11 +204,11 @@ impl Supervisor {
         }
         question.word = Some(word);
         let agent = question.agent;
-        if self.asks(agent) {
+        if self.has_open_question(agent) {
             // Still blocked by another question; this one may go on at once.
             self.proceed(agent);
         } else {
-            self.tell_tree(agent, Report::Unblocked);
+            self.tell_tree(agent, TaskReport::Unblocked);
         }
     }
 
@@ -219,13 +224,17 @@ impl Supervisor {
             match &mut question.asker {
                 // The tool ends with the task, and so does the question: told now, it would
                 // go on for a moment.
-                Asker::Tool(_) if *word == Word::Decision(ReviewDecision::Abort) => aborts = true,
-                Asker::Session => orders.push(Order::Answer {
+                AnswerRecipient::Tool(_)
+                    if *word == InquiryAnswer::Decision(ReviewDecision::Abort) =>
+                {
+                    aborts = true
+                }
+                AnswerRecipient::Session => orders.push(SessionOrder::Answer {
                     call_id: question.call_id.clone(),
                     word: word.clone(),
                 }),
-                Asker::Tool(reply) => {
-                    if let (Some(reply), Word::Decision(decision)) = (reply.take(), word) {
+                AnswerRecipient::Tool(reply) => {
+                    if let (Some(reply), InquiryAnswer::Decision(decision)) = (reply.take(), word) {
                         // A call that is gone does not need it.
                         discard!(reply.send(Some(*decision)), "nobody waits for the answer");
                     }
@@ -240,7 +249,7 @@ impl Supervisor {
             self.resolve_question(&id, word);
         }
         if aborts {
-            self.drive(What::Stop(Stop {
+            self.drive(TreeAction::Stop(StopCommand {
                 by: Caller::User,
                 verb: StopVerb::Interrupt,
                 targets: vec![agent],
@@ -250,20 +259,20 @@ impl Supervisor {
     }
 
     /// The session has taken an answer, or withdrawn the question.
-    pub(super) fn answered(&mut self, agent: AgentId, call_id: &CallId, word: Word) {
+    pub(super) fn answered(&mut self, agent: AgentId, call_id: &CallId, word: InquiryAnswer) {
         let Some(id) = self.question_of(agent, call_id) else {
             return;
         };
         let question = self.broker.questions.get(&id);
         let unanswered = question.is_some_and(|question| question.word.is_none());
         self.resolve_question(&id, word);
-        if unanswered && !self.asks(agent) {
-            self.tell_tree(agent, Report::Unblocked);
+        if unanswered && !self.has_open_question(agent) {
+            self.tell_tree(agent, TaskReport::Unblocked);
         }
     }
 
     /// Tells whether a question of the agent has no answer yet.
-    fn asks(&self, agent: AgentId) -> bool {
+    fn has_open_question(&self, agent: AgentId) -> bool {
         let mut questions = self.broker.questions.values();
         questions.any(|question| question.agent == agent && question.word.is_none())
     }
@@ -271,20 +280,20 @@ impl Supervisor {
     /// A task that is over asks nothing more.
     pub(super) fn withdraw_asks(&mut self, agent: AgentId) {
         let questions = self.broker.questions.iter();
-        let withdrawn: Vec<(String, Word)> = questions
+        let withdrawn: Vec<(String, InquiryAnswer)> = questions
             .filter(|(_, question)| question.agent == agent)
-            .map(|(id, question)| (id.clone(), Word::withdrawal(&question.asked)))
+            .map(|(id, question)| (id.clone(), InquiryAnswer::withdrawal(&question.asked)))
             .collect();
         for (id, word) in withdrawn {
             self.resolve_question(&id, word);
         }
     }
 
-    fn resolve_question(&mut self, id: &str, word: Word) {
+    fn resolve_question(&mut self, id: &str, word: InquiryAnswer) {
         let Some(question) = self.broker.questions.remove(id) else {
             return;
         };
-        if matches!(question.asker, Asker::Tool(_)) {
+        if matches!(question.asker, AnswerRecipient::Tool(_)) {
             let resolved = word.clone().event(question.call_id);
             self.tell_present(question.agent, vec![resolved]);
         }
@@ -302,15 +311,15 @@ impl Supervisor {
 
     fn asked_parent(&self, agent: AgentId) -> Option<AgentId> {
         let parent = self.tree.get(agent)?.parent?;
-        (parent != AgentId::ROOT && self.is_in_a_turn(parent)).then_some(parent)
+        (parent != AgentId::ROOT && self.has_running_task(parent)).then_some(parent)
     }
 
-    fn is_in_a_turn(&self, agent: AgentId) -> bool {
+    fn has_running_task(&self, agent: AgentId) -> bool {
         let present = agent == AgentId::ROOT
             || self
                 .members
                 .get(&agent)
-                .is_some_and(|member| matches!(member.presence, Presence::Present(_)));
+                .is_some_and(|member| matches!(member.presence, SessionPresence::Present(_)));
         present && self.tree.task_in_flight(agent).is_some()
     }
 

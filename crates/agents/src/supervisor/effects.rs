@@ -1,21 +1,21 @@
 //! Performing what the tree wants done.
 
-use troupe_engine::{Lines, Order, Stopper, Who};
+use troupe_engine::{SessionOrder, StopAuthor, StopRequester, WriteBatch};
 use troupe_protocol::event::AbortReason;
 use troupe_protocol::tree::{AgentMessage, Caller, Interruption, MessageId, StopOrder};
 use troupe_protocol::{AgentId, SubmissionId};
 
-use super::lines::Contents;
-use super::steps::Step;
-use super::{State, Supervisor};
-use crate::tree::Effect;
-use crate::tree::effect::Answer;
+use super::fact_lines::FactContents;
+use super::step_queue::SupervisorStep;
+use super::{Supervisor, SupervisorState};
+use crate::tree::TreeEffect;
+use crate::tree::effect::CommandReply;
 
 /// What is done with the tree's answer, once it counts.
-pub(super) type Answering = Box<dyn FnOnce(&mut Supervisor, Answer) + Send>;
+pub(super) type Answering = Box<dyn FnOnce(&mut Supervisor, CommandReply) + Send>;
 
 impl Supervisor {
-    pub(super) fn perform(&mut self, effects: Vec<Effect>, contents: Contents) {
+    pub(super) fn perform(&mut self, effects: Vec<TreeEffect>, contents: FactContents) {
         self.enqueue(effects, contents, None, None);
     }
 
@@ -23,9 +23,9 @@ impl Supervisor {
     /// answer is on disk.
     pub(super) fn perform_and_answer(
         &mut self,
-        effects: Vec<Effect>,
-        contents: Contents,
-        answering: impl FnOnce(&mut Self, Answer) + Send + 'static,
+        effects: Vec<TreeEffect>,
+        contents: FactContents,
+        answering: impl FnOnce(&mut Self, CommandReply) + Send + 'static,
     ) {
         self.enqueue(effects, contents, None, Some(Box::new(answering)));
     }
@@ -35,51 +35,51 @@ impl Supervisor {
     pub(super) fn perform_for(
         &mut self,
         agent: AgentId,
-        effects: Vec<Effect>,
-        contents: Contents,
-    ) -> Lines {
+        effects: Vec<TreeEffect>,
+        contents: FactContents,
+    ) -> WriteBatch {
         self.enqueue(effects, contents, Some(agent), None)
     }
 
     fn enqueue(
         &mut self,
-        effects: Vec<Effect>,
-        mut contents: Contents,
+        effects: Vec<TreeEffect>,
+        mut contents: FactContents,
         waiting: Option<AgentId>,
         mut answering: Option<Answering>,
-    ) -> Lines {
+    ) -> WriteBatch {
         let mut own = None;
         for effect in effects {
             match effect {
-                Effect::Persist(record) if waiting == Some(record.log) => {
+                TreeEffect::Persist(record) if waiting == Some(record.log) => {
                     let line = self.line(record, &mut contents);
                     own.get_or_insert_with(|| (self.steps.until_written(), Vec::new()))
                         .1
                         .push(line);
                 }
-                Effect::Persist(record) => {
+                TreeEffect::Persist(record) => {
                     let log = record.log;
                     let line = self.line(record, &mut contents);
                     self.write(log, line);
                 }
-                Effect::Answer(answer) => {
+                TreeEffect::Answer(answer) => {
                     if let Some(answering) = answering.take() {
                         let step = move |this: &mut Self| answering(this, answer);
-                        self.steps.push(Step::Answer(Box::new(step)));
+                        self.steps.push(SupervisorStep::Answer(Box::new(step)));
                     }
                 }
-                effect => self.steps.push(Step::Perform(effect)),
+                effect => self.steps.push(SupervisorStep::Perform(effect)),
             }
             if let Some((reviewer, event)) = contents.reviewed.take() {
                 let step = move |this: &mut Self| this.tell_reviewed(reviewer, event);
-                self.steps.push(Step::Answer(Box::new(step)));
+                self.steps.push(SupervisorStep::Answer(Box::new(step)));
             }
         }
         match (own, waiting) {
             (Some((ticket, lines)), Some(agent)) => {
                 self.pack(ticket, agent, lines, contents.tells_results)
             }
-            _ => Lines::default(),
+            _ => WriteBatch::default(),
         }
     }
 
@@ -87,39 +87,39 @@ impl Supervisor {
     pub(super) fn run_steps(&mut self) {
         while let Some(step) = self.steps.next() {
             match step {
-                Step::Perform(effect) => self.effect(effect),
-                Step::Answer(answer) => answer(self),
-                Step::Until(_) => {}
+                SupervisorStep::Perform(effect) => self.effect(effect),
+                SupervisorStep::Answer(answer) => answer(self),
+                SupervisorStep::Until(_) => {}
             }
         }
     }
 
-    fn effect(&mut self, effect: Effect) {
+    fn effect(&mut self, effect: TreeEffect) {
         match effect {
-            Effect::Load { agent } => self.load(agent),
-            Effect::Unload { agent } | Effect::Shut { agent } => self.leave(agent),
-            Effect::StartTask {
+            TreeEffect::Load { agent } => self.load(agent),
+            TreeEffect::Unload { agent } | TreeEffect::Shut { agent } => self.unload_session(agent),
+            TreeEffect::StartTask {
                 agent,
                 task,
                 message,
                 ahead,
             } => self.start_task(agent, task, message, ahead),
-            Effect::AbortTask { agent, task, why } => {
+            TreeEffect::AbortTask { agent, task, why } => {
                 let reason = why.abort_reason().unwrap_or(AbortReason::Interrupted);
                 let by = self.stopper(agent);
-                self.give(agent, Order::Abort { task, reason, by });
+                self.give(agent, SessionOrder::Abort { task, reason, by });
             }
-            Effect::Poke { agent } => self.poke(agent),
-            Effect::Proceed { agent } => self.proceed(agent),
-            Effect::AnswerWait { wait, answer } => self.answer_wait(wait, answer),
-            Effect::Emit(notice) => self.notify(notice),
+            TreeEffect::Poke { agent } => self.deliver_joining_mail(agent),
+            TreeEffect::Proceed { agent } => self.proceed(agent),
+            TreeEffect::AnswerWait { wait, answer } => self.answer_wait(wait, answer),
+            TreeEffect::Emit(notice) => self.notify(notice),
             // Taken out when the effects were queued.
-            Effect::Persist(_) | Effect::Answer(_) => {}
+            TreeEffect::Persist(_) | TreeEffect::Answer(_) => {}
         }
     }
 
     /// Returns who ordered the stop that an agent's task is under, as it is told.
-    fn stopper(&self, agent: AgentId) -> Stopper {
+    fn stopper(&self, agent: AgentId) -> StopRequester {
         let node = self.tree.get(agent);
         let by = node.and_then(|node| match node.stop? {
             StopOrder::Interrupt {
@@ -132,8 +132,8 @@ impl Supervisor {
             Some(Caller::Agent(by)) => self.tree.get(by).map(|node| node.path.clone()),
             Some(Caller::User) | None => None,
         };
-        Stopper {
-            who: path.map_or(Who::User, Who::Agent),
+        StopRequester {
+            who: path.map_or(StopAuthor::User, StopAuthor::Agent),
             note: self.members.get(&agent).and_then(|m| m.stop_note.clone()),
         }
     }
@@ -152,23 +152,23 @@ impl Supervisor {
         let mail = self.mail_of(message);
         self.give(
             agent,
-            Order::Start {
+            SessionOrder::Start {
                 task,
                 message,
                 mail,
-                ahead: self.mails(ahead),
+                ahead: self.messages_with_contents(ahead),
                 output_schema,
             },
         );
     }
 
     /// Hands over what joins a running task.
-    fn poke(&mut self, agent: AgentId) {
-        let mail = self.mails(self.tree.joining(agent));
-        self.give(agent, Order::Mail(mail));
+    fn deliver_joining_mail(&mut self, agent: AgentId) {
+        let mail = self.messages_with_contents(self.tree.joining(agent));
+        self.give(agent, SessionOrder::Mail(mail));
     }
 
-    fn mails(&self, messages: Vec<MessageId>) -> Vec<(MessageId, AgentMessage)> {
+    fn messages_with_contents(&self, messages: Vec<MessageId>) -> Vec<(MessageId, AgentMessage)> {
         let messages = messages.into_iter();
         messages
             .map(|message| (message, self.mail_of(message)))
@@ -186,8 +186,8 @@ impl Supervisor {
     }
 
     /// Gives an order to an agent's session, which is loaded for it if need be.
-    pub(super) fn give(&mut self, agent: AgentId, order: Order) {
-        if matches!(self.state, State::Broken) {
+    pub(super) fn give(&mut self, agent: AgentId, order: SessionOrder) {
+        if matches!(self.state, SupervisorState::Broken) {
             return;
         }
         if agent == AgentId::ROOT {

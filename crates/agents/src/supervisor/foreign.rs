@@ -4,11 +4,11 @@
 
 use std::fmt::Write as _;
 
-use troupe_protocol::tree::{Fact, Record};
+use troupe_protocol::tree::{TreeFact, TreeRecord};
 use troupe_protocol::{AgentId, SessionId};
-use troupe_store::Store;
+use troupe_store::SessionStore;
 
-use super::lines::Contents;
+use super::fact_lines::FactContents;
 use super::{Supervisor, restore};
 use crate::tree::TakenNames;
 
@@ -36,7 +36,7 @@ impl Supervisor {
         let taken = self.look_for_foreign_agents().await;
         let at = self.now();
         let effects = self.tree.plant_beside(self.root.session, taken, at);
-        self.perform(effects, Contents::default());
+        self.perform(effects, FactContents::default());
     }
 
     /// Finds the agents that the root's history may name and its tree does not have. Its model
@@ -46,13 +46,13 @@ impl Supervisor {
             return TakenNames::default();
         };
         let foreign = ForeignAgents::find(&*store, source).await;
-        self.foreign = foreign.told();
+        self.foreign = foreign.unreachable_agents_text();
         foreign.taken
     }
 }
 
 impl ForeignAgents {
-    async fn find(store: &dyn Store, source: SessionId) -> Self {
+    async fn find(store: &dyn SessionStore, source: SessionId) -> Self {
         let mut found = Self::default();
         let mut next = Some(source);
         for _ in 0..FORKS_FOLLOWED_MAX {
@@ -70,10 +70,10 @@ impl ForeignAgents {
         found
     }
 
-    fn take(&mut self, records: &[Record]) {
+    fn take(&mut self, records: &[TreeRecord]) {
         for record in records {
             match &record.fact {
-                Fact::Born(birth) => {
+                TreeFact::Born(birth) => {
                     self.taken.highest = self.taken.highest.max(Some(birth.agent));
                     if is_below_root(&birth.path) {
                         self.taken.paths.push(birth.path.clone());
@@ -81,7 +81,7 @@ impl ForeignAgents {
                     self.named
                         .push((birth.agent, birth.path.clone(), birth.session));
                 }
-                Fact::Rooted {
+                TreeFact::Rooted {
                     above, taken_paths, ..
                 } => {
                     self.taken.highest = self.taken.highest.max(*above);
@@ -92,7 +92,7 @@ impl ForeignAgents {
         }
     }
 
-    fn told(&self) -> Option<String> {
+    fn unreachable_agents_text(&self) -> Option<String> {
         let mut text = OUT_OF_REACH.to_owned() + "\n";
         for (agent, path, session) in self.named.iter().take(AGENTS_TOLD_MAX) {
             let session = session.short();

@@ -7,35 +7,38 @@ use troupe_engine::ForkRights;
 use troupe_protocol::policy::SandboxPolicy;
 use troupe_protocol::rollout::RolloutRecord;
 use troupe_protocol::session::TurnContext;
-use troupe_protocol::tree::Fact;
+use troupe_protocol::tree::TreeFact;
 use troupe_protocol::{AgentId, SessionId};
-use troupe_store::{Error, LiveHistory, Store, TreeAt};
+use troupe_store::{AgentLocation, LiveHistory, SessionStore, StoreError};
 
 use super::restore;
-use crate::rights::Ceilings;
+use crate::rights::RightsCeilings;
 
 /// The settings of everybody above one agent.
 #[derive(Debug)]
 pub(crate) struct SourceRights {
-    ceilings: Ceilings,
+    ceilings: RightsCeilings,
     agent: AgentId,
 }
 
 impl SourceRights {
-    pub(crate) async fn read(store: &dyn Store, place: TreeAt) -> Result<Self, Error> {
+    pub(crate) async fn read(
+        store: &dyn SessionStore,
+        place: AgentLocation,
+    ) -> Result<Self, StoreError> {
         let mut story = restore::read(store, place.root).await;
         story.sort();
-        let ceilings = Ceilings::default();
+        let ceilings = RightsCeilings::default();
         let mut parents: BTreeMap<AgentId, (AgentId, SessionId)> = BTreeMap::new();
         for record in &story.records {
             match &record.fact {
-                Fact::Born(birth) => {
+                TreeFact::Born(birth) => {
                     parents.insert(birth.agent, (birth.parent, birth.session));
                     if let Some(spec) = story.spec(birth.agent) {
                         ceilings.born(birth.agent, Some(birth.parent), spec);
                     }
                 }
-                Fact::Released { agent } => ceilings.released(*agent),
+                TreeFact::Released { agent } => ceilings.released(*agent),
                 _ => {}
             }
         }
@@ -66,7 +69,7 @@ impl ForkRights for SourceRights {
 }
 
 /// Returns the settings that a session has now.
-fn last_context(live: &LiveHistory, session: SessionId) -> Result<TurnContext, Error> {
+fn last_context(live: &LiveHistory, session: SessionId) -> Result<TurnContext, StoreError> {
     let records = live.records.iter().rev();
     let mut contexts = records.filter_map(|(_, line)| match &line.record {
         RolloutRecord::TurnContext(context) => Some(context),
@@ -74,7 +77,7 @@ fn last_context(live: &LiveHistory, session: SessionId) -> Result<TurnContext, E
         RolloutRecord::Rewind(rewind) => Some(&rewind.carried.turn_context),
         _ => None,
     });
-    contexts.next().cloned().ok_or(Error::NotFound {
+    contexts.next().cloned().ok_or(StoreError::NotFound {
         what: session.to_string(),
     })
 }

@@ -6,7 +6,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use tokio::sync::{mpsc, oneshot};
-use troupe_engine::{Clock, Configurator, ConfigureError, Ids, Opened, Setup, Vitals};
+use troupe_engine::{
+    ActivityHandle, ConfigureError, IdSource, OpenedSession, SessionClock, SessionConfigurator,
+    SessionSetup,
+};
 use troupe_protocol::discard;
 use troupe_protocol::op::ConfigureSession;
 use troupe_protocol::result::TaskResult;
@@ -14,31 +17,31 @@ use troupe_protocol::session::TurnContext;
 use troupe_protocol::spawn::CallbackConfig;
 use troupe_protocol::tree::Caller;
 use troupe_protocol::{AgentId, SessionId, SubmissionId};
-use troupe_store::Store;
-use troupe_tools::Consent;
+use troupe_store::SessionStore;
+use troupe_tools::ApprovalMemory;
 
-use super::arrivals::Arrivals;
-use super::input::{Input, Request};
-use super::plantings::Announcer;
+use super::arrivals::ChildArrivals;
+use super::input::{SupervisorInput, TreeRequest};
+use super::new_trees::NewTreeSender;
 use super::settings::{CurrentSettings, KeptIn, KeptSettings, SettingsReader, TreeSettings};
-use super::{Root, Supervisor, results};
-use crate::desk::{Catalogue, Desk, Trouble};
+use super::{Supervisor, TreeRoot, results};
 use crate::families::Family;
-use crate::rights::Ceilings;
-use crate::roles::{Roles, TypeChoices};
-use crate::tree::Limits;
+use crate::rights::RightsCeilings;
+use crate::roles::{RoleLibrary, TypeChoices};
+use crate::tree::TreeLimits;
+use crate::tree_access::{SpawnCatalogue, TreeAccess, TreeError};
 
 /// What trees are made with.
 #[derive(Debug, Clone)]
-pub struct Options {
-    pub limits: Limits,
+pub struct TreeOptions {
+    pub limits: TreeLimits,
     /// The tool families that agents are offered.
     pub families: Vec<Family>,
-    pub roles: Arc<Roles>,
-    pub catalogue: Arc<dyn Catalogue>,
+    pub roles: Arc<RoleLibrary>,
+    pub catalogue: Arc<dyn SpawnCatalogue>,
     /// How a root is told of its children, unless it was opened with something else.
     pub callback: CallbackConfig,
-    pub recovery: Recovery,
+    pub recovery: RecoveryPolicy,
     /// Models and efforts of roles, over what their files say.
     pub types: TypeChoices,
     /// Reads settings of one session that are not those of all; without it there are none.
@@ -47,7 +50,7 @@ pub struct Options {
 
 /// What happens to agents that were at work when the engine stopped.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum Recovery {
+pub enum RecoveryPolicy {
     /// They stay interrupted until somebody writes to them.
     #[default]
     Leave,
@@ -59,47 +62,47 @@ pub enum Recovery {
 
 /// One tree. Cheap to clone.
 #[derive(Clone)]
-pub struct Agents(Arc<Shared>);
+pub struct TreeHandle(Arc<SharedTree>);
 
-pub(crate) struct Shared {
-    pub options: Options,
-    pub configurator: Arc<dyn Configurator>,
-    pub clock: Clock,
-    pub ids: Ids,
-    announcer: Announcer,
+pub(crate) struct SharedTree {
+    pub options: TreeOptions,
+    pub configurator: Arc<dyn SessionConfigurator>,
+    pub clock: SessionClock,
+    pub ids: IdSource,
+    announcer: NewTreeSender,
     /// What people agreed to, for all agents of the tree.
-    consent: Arc<Consent>,
-    store: OnceLock<Arc<dyn Store>>,
+    consent: Arc<ApprovalMemory>,
+    store: OnceLock<Arc<dyn SessionStore>>,
     /// As the root was configured last.
     settings: CurrentSettings,
     /// Under which settings everybody works.
-    pub ceilings: Ceilings,
+    pub ceilings: RightsCeilings,
     ephemeral: AtomicBool,
     has_history: AtomicBool,
-    mailbox: mpsc::UnboundedSender<Input>,
-    seed: Mutex<Seed>,
+    mailbox: mpsc::UnboundedSender<SupervisorInput>,
+    seed: Mutex<TreeSeed>,
 }
 
 /// What the tree grows from.
-struct Seed {
+struct TreeSeed {
     /// Taken by the supervisor when it begins.
-    inputs: Option<mpsc::UnboundedReceiver<Input>>,
-    root: Option<Root>,
+    inputs: Option<mpsc::UnboundedReceiver<SupervisorInput>>,
+    root: Option<TreeRoot>,
     /// The root's running task.
     task: Option<SubmissionId>,
 }
 
-impl Agents {
+impl TreeHandle {
     pub(crate) fn new(
-        configurator: Arc<dyn Configurator>,
-        options: Options,
+        configurator: Arc<dyn SessionConfigurator>,
+        options: TreeOptions,
         settings: TreeSettings,
-        clock: Clock,
-        ids: Ids,
-        announcer: Announcer,
+        clock: SessionClock,
+        ids: IdSource,
+        announcer: NewTreeSender,
     ) -> Self {
         let (mailbox, inputs) = mpsc::unbounded_channel();
-        Self(Arc::new(Shared {
+        Self(Arc::new(SharedTree {
             settings: CurrentSettings::new(&options, settings),
             options,
             configurator,
@@ -108,11 +111,11 @@ impl Agents {
             announcer,
             consent: Arc::default(),
             store: OnceLock::new(),
-            ceilings: Ceilings::default(),
+            ceilings: RightsCeilings::default(),
             ephemeral: AtomicBool::new(false),
             has_history: AtomicBool::new(false),
             mailbox,
-            seed: Mutex::new(Seed {
+            seed: Mutex::new(TreeSeed {
                 inputs: Some(inputs),
                 root: None,
                 task: None,
@@ -121,30 +124,30 @@ impl Agents {
     }
 
     /// Returns under which settings the agents of the tree work.
-    pub(crate) fn ceilings(&self) -> &Ceilings {
+    pub(crate) fn ceilings(&self) -> &RightsCeilings {
         &self.0.ceilings
     }
 
     /// Returns what the agents of the tree need not ask again.
-    pub(crate) fn consent(&self) -> &Arc<Consent> {
+    pub(crate) fn consent(&self) -> &Arc<ApprovalMemory> {
         &self.0.consent
     }
 
     /// Returns the place of the user, who may reach every agent.
-    pub fn user(&self) -> Desk {
-        Desk::new(self.clone(), Caller::User)
+    pub fn user(&self) -> TreeAccess {
+        TreeAccess::new(self.clone(), Caller::User)
     }
 
     /// Returns the place of the root: what is done there is the root's own doing.
-    pub fn root(&self) -> Desk {
+    pub fn root(&self) -> TreeAccess {
         self.desk(AgentId::ROOT)
     }
 
-    pub(crate) fn desk(&self, agent: AgentId) -> Desk {
-        Desk::new(self.clone(), Caller::Agent(agent))
+    pub(crate) fn desk(&self, agent: AgentId) -> TreeAccess {
+        TreeAccess::new(self.clone(), Caller::Agent(agent))
     }
 
-    pub fn options(&self) -> &Options {
+    pub fn options(&self) -> &TreeOptions {
         &self.0.options
     }
 
@@ -169,24 +172,24 @@ impl Agents {
     }
 
     /// Returns when nothing runs and nothing is about to.
-    pub async fn quiet(&self) {
+    pub async fn wait_until_idle(&self) {
         if !self.is_planted() {
             return;
         }
         let (reply, answer) = oneshot::channel();
-        self.post(Input::Request(Request::Quiet { reply }));
+        self.post(SupervisorInput::Request(TreeRequest::Quiet { reply }));
         // A tree that has ended is quiet.
         discard!(answer.await, "the tree ended before it answered");
     }
 
     /// Returns the children whose sessions are in memory, and those that will be; `None` for a
     /// tree that has none or has ended.
-    pub async fn arrivals(&self) -> Option<Arrivals> {
+    pub async fn arrivals(&self) -> Option<ChildArrivals> {
         if !self.is_planted() {
             return None;
         }
         let (reply, answer) = oneshot::channel();
-        self.post(Input::Request(Request::Listen { reply }));
+        self.post(SupervisorInput::Request(TreeRequest::Listen { reply }));
         answer.await.ok()
     }
 
@@ -196,7 +199,7 @@ impl Agents {
             return;
         }
         let (done, closed) = oneshot::channel();
-        self.post(Input::Close { done });
+        self.post(SupervisorInput::Close { done });
         // A supervisor that is gone has closed everything.
         discard!(closed.await, "the tree ended before it answered");
     }
@@ -206,17 +209,17 @@ impl Agents {
         &self,
         session: SessionId,
         task: Option<SubmissionId>,
-    ) -> Result<TaskResult, Trouble> {
+    ) -> Result<TaskResult, TreeError> {
         results::find(&*self.store()?, self.root_session(), session, task.as_ref())
             .await?
-            .ok_or_else(|| Trouble::NoResult(session.to_string()))
+            .ok_or_else(|| TreeError::NoResult(session.to_string()))
     }
 
     /// Has whoever knows models, tools and files configure a session.
     pub(crate) async fn configure(
         &self,
         request: &ConfigureSession,
-    ) -> Result<Setup, ConfigureError> {
+    ) -> Result<SessionSetup, ConfigureError> {
         let config = self.0.settings.config();
         if config.is_empty() {
             return self.0.configurator.configure(request).await;
@@ -228,8 +231,8 @@ impl Agents {
         self.0.configurator.configure(&request).await
     }
 
-    pub(crate) fn store(&self) -> Result<Arc<dyn Store>, Trouble> {
-        self.0.store().ok_or(Trouble::Ended)
+    pub(crate) fn store(&self) -> Result<Arc<dyn SessionStore>, TreeError> {
+        self.0.store().ok_or(TreeError::Ended)
     }
 
     /// Begins with what the root said of its tree earlier.
@@ -243,9 +246,9 @@ impl Agents {
     }
 
     /// Notes what the root was configured with.
-    pub(crate) fn keep_in(
+    pub(crate) fn record_configuration(
         &self,
-        store: &Arc<dyn Store>,
+        store: &Arc<dyn SessionStore>,
         request: &ConfigureSession,
         settings: TreeSettings,
     ) {
@@ -257,19 +260,19 @@ impl Agents {
 
     /// Hands a request over, and begins to run the tree if it did not yet. A tree without a
     /// root drops it: whoever asked is told that there is none.
-    pub(crate) fn request(&self, request: Request) {
+    pub(crate) fn request(&self, request: TreeRequest) {
         if self.plant() {
-            self.post(Input::Request(request));
+            self.post(SupervisorInput::Request(request));
         }
     }
 
     /// Hands something over. A supervisor that has ended hears nothing, and its end answers.
-    pub(crate) fn post(&self, input: Input) {
+    pub(crate) fn post(&self, input: SupervisorInput) {
         discard!(self.0.mailbox.send(input), "the actor has ended");
     }
 
     /// Gets to know the root's session.
-    pub(crate) fn root_opened(&self, opened: Opened, vitals: Vitals) {
+    pub(crate) fn root_opened(&self, opened: OpenedSession, vitals: ActivityHandle) {
         let has_agents = opened.has_agents;
         self.ceilings().set(AgentId::ROOT, &opened.context);
         {
@@ -277,10 +280,10 @@ impl Agents {
             if seed.root.is_some() {
                 // The same session with another configuration.
                 if seed.inputs.is_none() {
-                    return self.post(Input::Reconfigured);
+                    return self.post(SupervisorInput::Reconfigured);
                 }
             } else {
-                seed.root = Some(Root {
+                seed.root = Some(TreeRoot {
                     session: opened.session,
                     forked_from: opened.forked_from,
                     orders: opened.orders,
@@ -332,20 +335,20 @@ impl Agents {
     }
 }
 
-impl fmt::Debug for Agents {
+impl fmt::Debug for TreeHandle {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Agents")
     }
 }
 
-impl fmt::Debug for Shared {
+impl fmt::Debug for SharedTree {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Shared")
     }
 }
 
-impl Shared {
-    pub(super) fn store(&self) -> Option<Arc<dyn Store>> {
+impl SharedTree {
+    pub(super) fn store(&self) -> Option<Arc<dyn SessionStore>> {
         self.store.get().cloned()
     }
 
@@ -365,15 +368,15 @@ impl Shared {
         self.has_history.load(Ordering::Relaxed)
     }
 
-    pub(super) fn mailbox(&self) -> mpsc::UnboundedSender<Input> {
+    pub(super) fn mailbox(&self) -> mpsc::UnboundedSender<SupervisorInput> {
         self.mailbox.clone()
     }
 
-    pub(super) fn agents(self: &Arc<Self>) -> Agents {
-        Agents(Arc::clone(self))
+    pub(super) fn agents(self: &Arc<Self>) -> TreeHandle {
+        TreeHandle(Arc::clone(self))
     }
 
-    fn seed(&self) -> MutexGuard<'_, Seed> {
+    fn seed(&self) -> MutexGuard<'_, TreeSeed> {
         self.seed.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -2,41 +2,44 @@
 
 use async_trait::async_trait;
 use tokio::sync::oneshot;
-use troupe_engine::{Host, Later, Lines, NotNow, NotTaken, Opened, Rights, Vitals, Word};
+use troupe_engine::{
+    ActivityHandle, AnswerRefusal, Completion, InquiryAnswer, MemberRights, OpenedSession,
+    SessionHost, StaleRequest, WriteBatch,
+};
 use troupe_protocol::op::ReviewRequest;
 use troupe_protocol::result::TaskResult;
 use troupe_protocol::session::TurnContext;
 use troupe_protocol::tree::MessageId;
 use troupe_protocol::{AgentId, CallId, PendingQuestion, SubmissionId};
-use troupe_tools::Claim;
+use troupe_tools::DeliveryClaim;
 
-use super::handle::Agents;
-use super::input::{Input, SessionReport};
+use super::handle::TreeHandle;
+use super::input::{SessionReport, SupervisorInput};
 
 #[derive(Debug)]
-pub(crate) struct Membership {
-    agents: Agents,
+pub(crate) struct TreeMembership {
+    agents: TreeHandle,
     agent: AgentId,
-    vitals: Vitals,
+    vitals: ActivityHandle,
 }
 
-impl Membership {
-    pub(crate) fn new(agents: Agents, agent: AgentId) -> Self {
+impl TreeMembership {
+    pub(crate) fn new(agents: TreeHandle, agent: AgentId) -> Self {
         Self {
             agents,
             agent,
-            vitals: Vitals::default(),
+            vitals: ActivityHandle::default(),
         }
     }
 
     /// Returns the tree, if this is its root and it has grown.
-    fn tree_of_root(&self) -> Option<Agents> {
+    fn tree_of_root(&self) -> Option<TreeHandle> {
         let is_root = self.agent == AgentId::ROOT;
         (is_root && self.agents.is_planted()).then(|| self.agents.clone())
     }
 
     fn report(&self, report: SessionReport) {
-        self.agents.post(Input::Report(report));
+        self.agents.post(SupervisorInput::Report(report));
     }
 
     async fn ask<T>(&self, report: impl FnOnce(oneshot::Sender<T>) -> SessionReport) -> Option<T> {
@@ -47,14 +50,14 @@ impl Membership {
 }
 
 #[async_trait]
-impl Host for Membership {
-    fn opened(&self, opened: Opened) {
+impl SessionHost for TreeMembership {
+    fn opened(&self, opened: OpenedSession) {
         if self.agent == AgentId::ROOT {
             self.agents.root_opened(opened, self.vitals.clone());
         } else {
             let agent = self.agent;
             self.agents.ceilings().set(agent, &opened.context);
-            self.agents.post(Input::Opened { agent, opened });
+            self.agents.post(SupervisorInput::Opened { agent, opened });
         }
     }
 
@@ -66,10 +69,10 @@ impl Host for Membership {
         &self,
         task: &SubmissionId,
         message: Option<MessageId>,
-    ) -> Result<Lines, NotNow> {
+    ) -> Result<WriteBatch, StaleRequest> {
         let is_root = self.agent == AgentId::ROOT;
         if is_root && !self.agents.note_task(Some(task)) {
-            return Ok(Lines::default());
+            return Ok(WriteBatch::default());
         }
         let (agent, task) = (self.agent, task.clone());
         let lines = self
@@ -83,12 +86,12 @@ impl Host for Membership {
         match lines {
             Some(lines) => lines,
             // Without its tree the user's own conversation goes on; a child's does not.
-            None if is_root => Ok(Lines::default()),
-            None => Err(NotNow),
+            None if is_root => Ok(WriteBatch::default()),
+            None => Err(StaleRequest),
         }
     }
 
-    async fn taking(&self, messages: &[MessageId]) -> Result<Lines, NotNow> {
+    async fn taking(&self, messages: &[MessageId]) -> Result<WriteBatch, StaleRequest> {
         let (agent, messages) = (self.agent, messages.to_vec());
         self.ask(|reply| SessionReport::Taking {
             agent,
@@ -96,10 +99,10 @@ impl Host for Membership {
             reply,
         })
         .await
-        .unwrap_or(Err(NotNow))
+        .unwrap_or(Err(StaleRequest))
     }
 
-    async fn claiming(&self, claims: Vec<Claim>) -> Lines {
+    async fn claiming(&self, claims: Vec<DeliveryClaim>) -> WriteBatch {
         let agent = self.agent;
         self.ask(|reply| SessionReport::Claiming {
             agent,
@@ -110,9 +113,9 @@ impl Host for Membership {
         .unwrap_or_default()
     }
 
-    async fn ending(&self, result: TaskResult) -> Lines {
+    async fn ending(&self, result: TaskResult) -> WriteBatch {
         if self.agent == AgentId::ROOT && !self.agents.note_task(None) {
-            return Lines::default();
+            return WriteBatch::default();
         }
         let (agent, result) = (self.agent, Box::new(result));
         self.ask(|reply| SessionReport::Ending {
@@ -124,7 +127,7 @@ impl Host for Membership {
         .unwrap_or_default()
     }
 
-    fn asking(&self, call_id: &CallId, question: &PendingQuestion) {
+    fn question_asked(&self, call_id: &CallId, question: &PendingQuestion) {
         // The root's own questions are answered where they are asked.
         if self.agent != AgentId::ROOT {
             self.report(SessionReport::Asking {
@@ -135,7 +138,7 @@ impl Host for Membership {
         }
     }
 
-    fn answered(&self, call_id: &CallId, word: &Word) {
+    fn question_answered(&self, call_id: &CallId, word: &InquiryAnswer) {
         if self.agent != AgentId::ROOT {
             self.report(SessionReport::Answered {
                 agent: self.agent,
@@ -145,7 +148,7 @@ impl Host for Membership {
         }
     }
 
-    fn settled(&self, call_id: &CallId, word: &Word) -> bool {
+    fn question_settled(&self, call_id: &CallId, word: &InquiryAnswer) -> bool {
         let is_child = self.agent != AgentId::ROOT;
         if is_child {
             self.report(SessionReport::Settled {
@@ -157,9 +160,9 @@ impl Host for Membership {
         is_child
     }
 
-    async fn decide(&self, id: &str, word: Word) -> Result<(), NotTaken> {
+    async fn decide(&self, id: &str, word: InquiryAnswer) -> Result<(), AnswerRefusal> {
         let (agent, id) = (self.agent, id.to_owned());
-        let unknown = NotTaken::Unknown { id: id.clone() };
+        let unknown = AnswerRefusal::Unknown { id: id.clone() };
         if !self.agents.is_planted() {
             return Err(unknown);
         }
@@ -198,15 +201,15 @@ impl Host for Membership {
         self.agents.ceilings().set(self.agent, context);
     }
 
-    fn rights(&self, context: &TurnContext) -> Option<Rights> {
+    fn rights(&self, context: &TurnContext) -> Option<MemberRights> {
         self.agents.ceilings().left_to(self.agent, context)
     }
 
-    fn vitals(&self) -> &Vitals {
+    fn activity_handle(&self) -> &ActivityHandle {
         &self.vitals
     }
 
-    async fn standing(&self) -> Option<String> {
+    async fn describe_subtree(&self) -> Option<String> {
         if !self.agents.is_planted() {
             return None;
         }
@@ -221,22 +224,22 @@ impl Host for Membership {
         }
     }
 
-    fn quiet(&self) -> Option<Later> {
+    fn subtree_idle(&self) -> Option<Completion> {
         let agents = self.tree_of_root()?;
-        Some(Box::pin(async move { agents.quiet().await }))
+        Some(Box::pin(async move { agents.wait_until_idle().await }))
     }
 
-    fn closing(&self) -> Option<Later> {
+    fn close_subtree(&self) -> Option<Completion> {
         let agents = self.tree_of_root()?;
         Some(Box::pin(async move { agents.close().await }))
     }
 }
 
-impl Drop for Membership {
+impl Drop for TreeMembership {
     fn drop(&mut self) {
         // The root's membership ends with its session: nobody is left to run the tree for.
         if self.agent == AgentId::ROOT {
-            self.agents.post(Input::RootGone);
+            self.agents.post(SupervisorInput::RootGone);
         }
     }
 }

@@ -5,40 +5,42 @@ use std::time::Duration;
 
 use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
-use troupe_engine::{Fate, Lines, NotNow, NotTaken, Opened, Word};
+use troupe_engine::{
+    AnswerRefusal, InquiryAnswer, OpenedSession, StaleRequest, WriteBatch, WriteOutcome,
+};
 use troupe_protocol::approval::{ExecApprovalRequest, ReviewDecision};
 use troupe_protocol::op::ReviewRequest;
 use troupe_protocol::result::TaskResult;
 use troupe_protocol::tree::{AgentMessage, Caller, MessageId};
 use troupe_protocol::{AgentId, CallId, PendingQuestion, SubmissionId};
-use troupe_tools::Claim;
+use troupe_tools::DeliveryClaim;
 
-use crate::desk::{
-    AgentView, NoteSet, Scope, Sent, SpawnRequest, Spawned, StopRequest, Stopped, Targets, Trouble,
-    Waited, WatchdogRequest, Watched,
-};
-use crate::roles::Role;
-use crate::supervisor::arrivals::Arrivals;
+use crate::roles::AgentRole;
+use crate::supervisor::arrivals::ChildArrivals;
 use crate::supervisor::member::OpenSession;
-use crate::supervisor::steps::Ticket;
-use crate::tree::command::{Spawner, Until, Urgency};
+use crate::supervisor::step_queue::WriteTicket;
+use crate::tree::command::{SendUrgency, SpawnCaller, WaitCondition};
 use crate::tree::effect::WaitEnd;
 use crate::tree::id::WaitId;
+use crate::tree_access::{
+    AgentScope, AgentView, NoteSet, SendOutcome, SpawnRequest, SpawnedAgent, StopOutcome,
+    TreeError, TreeStopRequest, WaitReport, WaitTargets, WatchdogOutcome, WatchdogRequest,
+};
 
 /// Every sender waits for its answer before it sends again, or is told of by one that does;
 /// so the queue is no longer than there are calls and sessions.
 #[derive(Debug)]
-pub(crate) enum Input {
-    Request(Request),
+pub(crate) enum SupervisorInput {
+    Request(TreeRequest),
     Report(SessionReport),
     /// What became of lines that somebody was given to write.
     Written {
-        ticket: Ticket,
-        fate: Fate,
+        ticket: WriteTicket,
+        fate: WriteOutcome,
     },
     Opened {
         agent: AgentId,
-        opened: Opened,
+        opened: OpenedSession,
     },
     Loaded {
         agent: AgentId,
@@ -71,22 +73,22 @@ pub(crate) enum SessionReport {
         task: SubmissionId,
         /// The message of the inbox that it begins with; none for a direct input.
         message: Option<MessageId>,
-        reply: oneshot::Sender<Result<Lines, NotNow>>,
+        reply: oneshot::Sender<Result<WriteBatch, StaleRequest>>,
     },
     Taking {
         agent: AgentId,
         messages: Vec<MessageId>,
-        reply: oneshot::Sender<Result<Lines, NotNow>>,
+        reply: oneshot::Sender<Result<WriteBatch, StaleRequest>>,
     },
     Claiming {
         agent: AgentId,
-        claims: Vec<Claim>,
-        reply: oneshot::Sender<Lines>,
+        claims: Vec<DeliveryClaim>,
+        reply: oneshot::Sender<WriteBatch>,
     },
     Ending {
         agent: AgentId,
         result: Box<TaskResult>,
-        reply: oneshot::Sender<Lines>,
+        reply: oneshot::Sender<WriteBatch>,
     },
     Asking {
         agent: AgentId,
@@ -96,25 +98,25 @@ pub(crate) enum SessionReport {
     Answered {
         agent: AgentId,
         call_id: CallId,
-        word: Word,
+        word: InquiryAnswer,
     },
     /// The same was answered elsewhere.
     Settled {
         agent: AgentId,
         call_id: CallId,
-        word: Word,
+        word: InquiryAnswer,
     },
     Deciding {
         agent: AgentId,
         id: String,
-        word: Word,
-        reply: oneshot::Sender<Result<(), NotTaken>>,
+        word: InquiryAnswer,
+        reply: oneshot::Sender<Result<(), AnswerRefusal>>,
     },
     Reviewing {
         agent: AgentId,
         submission: SubmissionId,
         request: ReviewRequest,
-        role: Arc<Role>,
+        role: Arc<AgentRole>,
         reply: oneshot::Sender<Result<(), String>>,
     },
     /// A session is about to forget whom it has set to work.
@@ -138,40 +140,40 @@ pub(crate) enum SessionReport {
 
 /// What is waited for, and for how long.
 #[derive(Debug)]
-pub(crate) struct Wait {
-    pub on: Targets,
-    pub until: Until,
+pub(crate) struct WaitRequest {
+    pub on: WaitTargets,
+    pub until: WaitCondition,
     pub time: Duration,
     pub stop: CancellationToken,
 }
 
-type Reply<T> = oneshot::Sender<Result<T, Trouble>>;
+type Reply<T> = oneshot::Sender<Result<T, TreeError>>;
 
 /// What a desk asks.
 #[derive(Debug)]
-pub(crate) enum Request {
+pub(crate) enum TreeRequest {
     Spawn {
-        by: Spawner,
+        by: SpawnCaller,
         request: Box<SpawnRequest>,
-        role: Arc<Role>,
-        reply: Reply<Spawned>,
+        role: Arc<AgentRole>,
+        reply: Reply<SpawnedAgent>,
     },
     Send {
         caller: Caller,
         to: String,
         message: AgentMessage,
-        urgency: Urgency,
-        reply: Reply<Sent>,
+        urgency: SendUrgency,
+        reply: Reply<SendOutcome>,
     },
     Wait {
         caller: Caller,
-        wait: Wait,
-        reply: Reply<Waited>,
+        wait: WaitRequest,
+        reply: Reply<WaitReport>,
     },
     Stop {
         caller: Caller,
-        request: StopRequest,
-        reply: Reply<Stopped>,
+        request: TreeStopRequest,
+        reply: Reply<StopOutcome>,
     },
     Resume {
         caller: Caller,
@@ -185,7 +187,7 @@ pub(crate) enum Request {
     },
     List {
         caller: Caller,
-        scope: Scope,
+        scope: AgentScope,
         closed: bool,
         reply: Reply<Vec<AgentView>>,
     },
@@ -205,7 +207,7 @@ pub(crate) enum Request {
         caller: Caller,
         target: String,
         request: WatchdogRequest,
-        reply: Reply<Watched>,
+        reply: Reply<WatchdogOutcome>,
     },
     AskParent {
         agent: AgentId,
@@ -216,10 +218,12 @@ pub(crate) enum Request {
         agent: AgentId,
         call: CallId,
         decision: ReviewDecision,
-        reply: oneshot::Sender<Result<AgentView, Trouble>>,
+        reply: oneshot::Sender<Result<AgentView, TreeError>>,
     },
     /// Asks to be told of children whose sessions come into memory.
-    Listen { reply: oneshot::Sender<Arrivals> },
+    Listen {
+        reply: oneshot::Sender<ChildArrivals>,
+    },
     /// Answered when nothing runs and nothing is about to.
     Quiet { reply: oneshot::Sender<()> },
 }

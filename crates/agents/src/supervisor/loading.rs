@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use tokio_util::task::AbortOnDropHandle;
 use tracing::Instrument as _;
-use troupe_engine::{Deps, Opened, Order, Orders, TaskTerms, spawn};
+use troupe_engine::{OpenedSession, OrderSender, SessionDeps, SessionOrder, TaskTerms, spawn};
 use troupe_protocol::discard;
 use troupe_protocol::op::{ConfigureSession, ForkPoint};
 use troupe_protocol::policy::{CollaborationMode, EffortChoice};
@@ -13,11 +13,11 @@ use troupe_protocol::session::{SessionSource, TurnOverrides};
 use troupe_protocol::spawn::{ChildInstructions, HistoryShare, SpawnSpec};
 use troupe_protocol::{AgentId, EventMsg, Op, SessionId, SubmissionId};
 
-use super::input::Input;
-use super::member::{Loading, OpenSession, Presence, Present};
-use super::{Membership, Supervisor};
+use super::input::SupervisorInput;
+use super::member::{LoadingSession, OpenSession, PresentSession, SessionPresence};
+use super::{Supervisor, TreeMembership};
 use crate::configurator::ChildConfigurator;
-use crate::tree::status::Status;
+use crate::tree::status::CurrentStatus;
 
 impl Supervisor {
     /// Brings a session into memory unless it is there or on its way.
@@ -25,29 +25,30 @@ impl Supervisor {
         let Some(member) = self.members.get(&agent) else {
             return;
         };
-        if matches!(member.presence, Presence::Absent) {
+        if matches!(member.presence, SessionPresence::Absent) {
             self.begin_loading(agent, VecDeque::new());
         }
     }
 
-    pub(super) fn give_to_child(&mut self, agent: AgentId, order: Order) {
+    pub(super) fn give_to_child(&mut self, agent: AgentId, order: SessionOrder) {
         let Some(member) = self.members.get_mut(&agent) else {
             return;
         };
         match &mut member.presence {
-            Presence::Present(present) => {
+            SessionPresence::Present(present) => {
                 // One that is gone by a defect is missed by `unloaded`.
                 present.orders.give(order);
             }
-            Presence::Loading(Loading { orders, .. }) | Presence::Leaving(orders) => {
+            SessionPresence::Loading(LoadingSession { orders, .. })
+            | SessionPresence::Leaving(orders) => {
                 orders.push_back(order);
             }
-            Presence::Absent => self.begin_loading(agent, VecDeque::from([order])),
+            SessionPresence::Absent => self.begin_loading(agent, VecDeque::from([order])),
         }
     }
 
-    fn begin_loading(&mut self, agent: AgentId, mut orders: VecDeque<Order>) {
-        if self.tree.status(agent) == Status::Lost {
+    fn begin_loading(&mut self, agent: AgentId, mut orders: VecDeque<SessionOrder>) {
+        if self.tree.status(agent) == CurrentStatus::Lost {
             return;
         }
         if !self.tree.is_resident(agent) {
@@ -62,13 +63,13 @@ impl Supervisor {
             return;
         };
         if let (false, Some(note)) = (member.has_log, member.note.clone()) {
-            orders.push_front(Order::Operate {
+            orders.push_front(SessionOrder::Operate {
                 submission: SubmissionId::default(),
                 op: Op::SetThreadNote { note },
             });
         }
         let agents = self.shared.agents();
-        let membership = Arc::new(Membership::new(agents.clone(), agent));
+        let membership = Arc::new(TreeMembership::new(agents.clone(), agent));
         let session = self.tree.get(agent).map(|node| node.session);
         let configurator = ChildConfigurator {
             agents,
@@ -79,7 +80,7 @@ impl Supervisor {
             cache_key,
             membership: Arc::clone(&membership),
         };
-        let deps = Deps {
+        let deps = SessionDeps {
             configurator: Arc::new(configurator),
             clock: self.shared.clock.clone(),
             ids: self.shared.ids.clone(),
@@ -92,13 +93,13 @@ impl Supervisor {
             let outcome = open(deps, request).instrument(span).await;
             // A supervisor that is gone drops the session with the outcome.
             discard!(
-                mailbox.send(Input::Loaded { agent, outcome }),
+                mailbox.send(SupervisorInput::Loaded { agent, outcome }),
                 "the actor has ended"
             );
         });
         member.enter(
             agent,
-            Presence::Loading(Loading {
+            SessionPresence::Loading(LoadingSession {
                 orders,
                 membership,
                 task: AbortOnDropHandle::new(task),
@@ -168,11 +169,11 @@ impl Supervisor {
     }
 
     /// The session is open: what waited for it is handed over.
-    pub(super) fn opened(&mut self, agent: AgentId, opened: Opened) {
+    pub(super) fn opened(&mut self, agent: AgentId, opened: OpenedSession) {
         let Some(member) = self.members.get_mut(&agent) else {
             return;
         };
-        let Presence::Loading(loading) = &mut member.presence else {
+        let SessionPresence::Loading(loading) = &mut member.presence else {
             return;
         };
         let waiting = std::mem::take(&mut loading.orders);
@@ -189,13 +190,13 @@ impl Supervisor {
         tracing::debug!(%agent, from = "loading", to = "present", "the presence of a session changes");
         let loading = std::mem::replace(
             &mut member.presence,
-            Presence::Present(Present {
+            SessionPresence::Present(PresentSession {
                 orders,
                 membership,
                 open: None,
             }),
         );
-        if let Presence::Loading(loading) = loading {
+        if let SessionPresence::Loading(loading) = loading {
             // It still has to hand over the session's handle.
             loading.task.detach();
         }
@@ -206,27 +207,30 @@ impl Supervisor {
             return;
         };
         match (outcome, &mut member.presence) {
-            (Ok(open), Presence::Present(present)) => {
+            (Ok(open), SessionPresence::Present(present)) => {
                 present.open = Some(open);
                 self.arrived(agent);
             }
             // It left before its handle arrived; dropping that changes nothing.
-            (Ok(_), Presence::Absent | Presence::Leaving(_) | Presence::Loading(_)) => {}
+            (
+                Ok(_),
+                SessionPresence::Absent | SessionPresence::Leaving(_) | SessionPresence::Loading(_),
+            ) => {}
             (Err(message), _) => {
-                member.enter(agent, Presence::Absent);
+                member.enter(agent, SessionPresence::Absent);
                 self.failed_to_start(agent, message);
             }
         }
     }
 
     /// Lets a session go. Its log is free when `unloaded` hears of it.
-    pub(super) fn leave(&mut self, agent: AgentId) {
+    pub(super) fn unload_session(&mut self, agent: AgentId) {
         let Some(member) = self.members.get_mut(&agent) else {
             return;
         };
-        if let Presence::Present(present) = &member.presence {
+        if let SessionPresence::Present(present) = &member.presence {
             present.orders.give(shutdown());
-            member.enter(agent, Presence::Leaving(VecDeque::new()));
+            member.enter(agent, SessionPresence::Leaving(VecDeque::new()));
             member.last_result = None;
         }
     }
@@ -238,13 +242,15 @@ impl Supervisor {
         };
         let from = member.presence.name();
         tracing::debug!(%agent, from, to = "absent", "the presence of a session changes");
-        match std::mem::replace(&mut member.presence, Presence::Absent) {
-            Presence::Leaving(orders) if orders.is_empty() => {}
-            Presence::Leaving(orders) => self.begin_loading(agent, orders),
-            Presence::Present(_) => {
+        match std::mem::replace(&mut member.presence, SessionPresence::Absent) {
+            SessionPresence::Leaving(orders) if orders.is_empty() => {}
+            SessionPresence::Leaving(orders) => self.begin_loading(agent, orders),
+            SessionPresence::Present(_) => {
                 self.failed_to_start(agent, "the session ended by a defect".to_owned());
             }
-            presence @ (Presence::Absent | Presence::Loading(_)) => member.presence = presence,
+            presence @ (SessionPresence::Absent | SessionPresence::Loading(_)) => {
+                member.presence = presence
+            }
         }
     }
 
@@ -252,24 +258,24 @@ impl Supervisor {
     pub(super) fn unload_all(&mut self) {
         let present: Vec<AgentId> = self.members.keys().copied().collect();
         for agent in present {
-            self.leave(agent);
+            self.unload_session(agent);
         }
     }
 
     /// Lets every session go at once, whatever it does.
     pub(super) fn drop_all_sessions(&mut self) {
         for (&agent, member) in &mut self.members {
-            if let Presence::Present(present) = &mut member.presence {
+            if let SessionPresence::Present(present) = &mut member.presence {
                 present.orders.give(shutdown());
-                member.enter(agent, Presence::Leaving(VecDeque::new()));
-            } else if let Presence::Loading(_) = member.presence {
-                member.enter(agent, Presence::Absent);
+                member.enter(agent, SessionPresence::Leaving(VecDeque::new()));
+            } else if let SessionPresence::Loading(_) = member.presence {
+                member.enter(agent, SessionPresence::Absent);
             }
         }
     }
 
     /// Lets sessions go that came only to write something down.
-    pub(super) fn see_visitors_off(&mut self) {
+    pub(super) fn unload_write_only_sessions(&mut self) {
         if self.visitors.is_empty() || !self.steps.is_empty() {
             return;
         }
@@ -277,22 +283,24 @@ impl Supervisor {
         for agent in visitors {
             let member = self.members.get(&agent);
             match member.map(|member| &member.presence) {
-                Some(Presence::Loading(_) | Presence::Leaving(_)) => continue,
-                Some(Presence::Present(_)) if !self.tree.is_resident(agent) => self.leave(agent),
-                Some(Presence::Present(_) | Presence::Absent) | None => {}
+                Some(SessionPresence::Loading(_) | SessionPresence::Leaving(_)) => continue,
+                Some(SessionPresence::Present(_)) if !self.tree.is_resident(agent) => {
+                    self.unload_session(agent)
+                }
+                Some(SessionPresence::Present(_) | SessionPresence::Absent) | None => {}
             }
             self.visitors.remove(&agent);
         }
     }
 
     /// Waits, beside everything else, for the end of a session.
-    fn watch_for_end(&self, agent: AgentId, orders: Orders) {
+    fn watch_for_end(&self, agent: AgentId, orders: OrderSender) {
         let mailbox = self.shared.mailbox();
         // Ends with the session, which the supervisor ends.
         tokio::spawn(async move {
             orders.ended().await;
             discard!(
-                mailbox.send(Input::Unloaded { agent }),
+                mailbox.send(SupervisorInput::Unloaded { agent }),
                 "the actor has ended"
             );
         });
@@ -300,7 +308,7 @@ impl Supervisor {
 }
 
 /// Opens a session and waits until it is configured.
-async fn open(deps: Deps, request: ConfigureSession) -> Result<OpenSession, String> {
+async fn open(deps: SessionDeps, request: ConfigureSession) -> Result<OpenSession, String> {
     let (handle, mut events) = spawn(deps);
     handle
         .operate(Op::ConfigureSession(request))
@@ -323,8 +331,8 @@ async fn open(deps: Deps, request: ConfigureSession) -> Result<OpenSession, Stri
     }
 }
 
-fn shutdown() -> Order {
-    Order::Operate {
+fn shutdown() -> SessionOrder {
+    SessionOrder::Operate {
         submission: SubmissionId::default(),
         op: Op::Shutdown,
     }

@@ -3,18 +3,18 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use troupe_engine::{EventTap, Order, Orders, SessionHandle};
+use troupe_engine::{EventTap, OrderSender, SessionHandle, SessionOrder};
 use troupe_protocol::AgentId;
 use troupe_protocol::result::TaskResult;
 use troupe_protocol::spawn::SpawnSpec;
 use troupe_protocol::usage::TokenUsage;
 
-use super::host::Membership;
+use super::host::TreeMembership;
 
 #[derive(Debug)]
-pub(super) struct Member {
+pub(super) struct TreeMember {
     pub spec: Arc<SpawnSpec>,
-    pub presence: Presence,
+    pub presence: SessionPresence,
     /// Whether it has a log; without one the session begins anew.
     pub has_log: bool,
     pub note: Option<String>,
@@ -37,15 +37,15 @@ pub(super) struct Member {
 
 /// Whether the session of an agent is in memory.
 #[derive(Debug)]
-pub(super) enum Presence {
+pub(super) enum SessionPresence {
     Absent,
-    Loading(Loading),
-    Present(Present),
+    Loading(LoadingSession),
+    Present(PresentSession),
     /// Its log is not free yet. Orders that come meanwhile wait for the next load.
-    Leaving(VecDeque<Order>),
+    Leaving(VecDeque<SessionOrder>),
 }
 
-impl Presence {
+impl SessionPresence {
     /// Returns what the diagnostic log calls it.
     pub(super) fn name(&self) -> &'static str {
         match self {
@@ -58,17 +58,17 @@ impl Presence {
 }
 
 #[derive(Debug)]
-pub(super) struct Loading {
+pub(super) struct LoadingSession {
     /// Given once it is open.
-    pub orders: VecDeque<Order>,
-    pub membership: Arc<Membership>,
+    pub orders: VecDeque<SessionOrder>,
+    pub membership: Arc<TreeMembership>,
     pub task: tokio_util::task::AbortOnDropHandle<()>,
 }
 
 #[derive(Debug)]
-pub(super) struct Present {
-    pub orders: Orders,
-    pub membership: Arc<Membership>,
+pub(super) struct PresentSession {
+    pub orders: OrderSender,
+    pub membership: Arc<TreeMembership>,
     /// It arrives a moment after the session has opened.
     pub open: Option<OpenSession>,
 }
@@ -81,11 +81,11 @@ pub(crate) struct OpenSession {
     pub events: EventTap,
 }
 
-impl Member {
+impl TreeMember {
     pub(super) fn new(spec: Arc<SpawnSpec>) -> Self {
         Self {
             spec,
-            presence: Presence::Absent,
+            presence: SessionPresence::Absent,
             has_log: false,
             note: None,
             name: None,
@@ -100,22 +100,22 @@ impl Member {
     }
 
     /// Changes whether the session is in memory.
-    pub(super) fn enter(&mut self, agent: AgentId, presence: Presence) {
+    pub(super) fn enter(&mut self, agent: AgentId, presence: SessionPresence) {
         let (from, to) = (self.presence.name(), presence.name());
         tracing::debug!(%agent, from, to, "the presence of a session changes");
         self.presence = presence;
     }
 
     pub(super) fn is_present(&self) -> bool {
-        !matches!(self.presence, Presence::Absent)
+        !matches!(self.presence, SessionPresence::Absent)
     }
 
     /// Returns what shows the session at work, if it is in memory.
-    pub(super) fn membership(&self) -> Option<&Membership> {
+    pub(super) fn membership(&self) -> Option<&TreeMembership> {
         match &self.presence {
-            Presence::Present(present) => Some(&present.membership),
-            Presence::Loading(loading) => Some(&loading.membership),
-            Presence::Absent | Presence::Leaving(_) => None,
+            SessionPresence::Present(present) => Some(&present.membership),
+            SessionPresence::Loading(loading) => Some(&loading.membership),
+            SessionPresence::Absent | SessionPresence::Leaving(_) => None,
         }
     }
 }

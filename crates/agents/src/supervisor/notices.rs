@@ -1,39 +1,39 @@
 //! What people and models hear of the tree: at the root everything, at a parent its own
 //! children's lives.
 
-use troupe_engine::Order;
+use troupe_engine::SessionOrder;
 use troupe_protocol::agent::{AgentInbox, SubagentLifecycle};
 use troupe_protocol::event::{BackgroundEvent, EventMsg};
 use troupe_protocol::tree::Interruption;
 use troupe_protocol::{AgentId, SubmissionId};
 
 use super::Supervisor;
-use super::member::Presence;
-use super::steps::Step;
-use crate::desk::AgentView;
-use crate::tree::effect::{Notice, Stint};
+use super::member::SessionPresence;
+use super::step_queue::SupervisorStep;
+use crate::tree::effect::{TaskSpan, TreeNotice};
 use crate::tree::id::TimeMs;
-use crate::tree::inbox::Depth;
-use crate::tree::status::Status;
+use crate::tree::inbox::InboxCounts;
+use crate::tree::status::CurrentStatus;
+use crate::tree_access::AgentView;
 
 impl Supervisor {
-    pub(super) fn notify(&mut self, notice: Notice) {
+    pub(super) fn notify(&mut self, notice: TreeNotice) {
         match notice {
-            Notice::Created { agent } => self.created(agent),
-            Notice::Status {
+            TreeNotice::Created { agent } => self.created(agent),
+            TreeNotice::Status {
                 agent,
                 status,
                 stint,
             } => self.status_changed(agent, status, stint),
-            Notice::Reopened { agent, status } => {
+            TreeNotice::Reopened { agent, status } => {
                 if let Some(view) = self.view_in(agent, status) {
-                    self.tell_life(status_event(&view), view.parent, None);
+                    self.report_lifecycle(status_event(&view), view.parent, None);
                 }
             }
-            Notice::ChildrenCancelled { parent, children } => {
+            TreeNotice::ChildrenCancelled { parent, children } => {
                 self.children_cancelled(parent, &children);
             }
-            Notice::Deleted { agent } => {
+            TreeNotice::Deleted { agent } => {
                 let view = self.view(agent);
                 let deleted = SubagentLifecycle::Deleted {
                     agent_id: agent,
@@ -42,7 +42,7 @@ impl Supervisor {
                 };
                 self.tell(AgentId::ROOT, vec![EventMsg::SubagentLifecycle(deleted)]);
             }
-            Notice::Inbox { agent, depth } => self.inbox_changed(agent, depth),
+            TreeNotice::Inbox { agent, depth } => self.inbox_changed(agent, depth),
         }
     }
 
@@ -52,17 +52,17 @@ impl Supervisor {
             subagent: view.summary(),
         };
         let born = AgentView {
-            status: Status::PendingInit,
+            status: CurrentStatus::PendingInit,
             ..view
         };
-        let stint = Stint {
+        let stint = TaskSpan {
             since: TimeMs(born.now_ms),
         };
         let background = birth_text(&born, stint).map(|text| background(&born, text, false));
-        self.tell_life(created, born.parent, background);
+        self.report_lifecycle(created, born.parent, background);
     }
 
-    fn status_changed(&mut self, agent: AgentId, status: Status, stint: Stint) {
+    fn status_changed(&mut self, agent: AgentId, status: CurrentStatus, stint: TaskSpan) {
         let path = self.tree.get(agent).map(|node| node.path.as_str());
         tracing::debug!(agent = path, ?status, "the status of an agent changes");
         // What it thought about belonged to the task before.
@@ -74,12 +74,12 @@ impl Supervisor {
         };
         let background =
             background_text(&view, stint).map(|text| background(&view, text, status.is_final()));
-        self.tell_life(status_event(&view), view.parent, background);
+        self.report_lifecycle(status_event(&view), view.parent, background);
     }
 
     /// Tells the root of an agent's life, and its parent what that means. For the root itself
     /// both are one write.
-    fn tell_life(
+    fn report_lifecycle(
         &mut self,
         life: SubagentLifecycle,
         parent: Option<AgentId>,
@@ -99,12 +99,12 @@ impl Supervisor {
     }
 
     /// Returns an agent as it is with a status. The root's own is told by its tasks.
-    fn view_in(&self, agent: AgentId, status: Status) -> Option<AgentView> {
+    fn view_in(&self, agent: AgentId, status: CurrentStatus) -> Option<AgentView> {
         if agent == AgentId::ROOT {
             return None;
         }
         let view = self.view(agent);
-        let now_ms = self.ended_before(agent, status).unwrap_or(view.now_ms);
+        let now_ms = self.crash_time_ms(agent, status).unwrap_or(view.now_ms);
         Some(AgentView {
             status,
             now_ms,
@@ -128,14 +128,14 @@ impl Supervisor {
 
     /// Returns when a task was over that nobody saw end: the time until somebody looked is not
     /// its own.
-    fn ended_before(&self, agent: AgentId, status: Status) -> Option<i64> {
+    fn crash_time_ms(&self, agent: AgentId, status: CurrentStatus) -> Option<i64> {
         let why = Interruption::Crash;
         let result = self.members.get(&agent)?.last_result.as_ref()?;
-        (status == Status::Interrupted { why }).then_some(result.evidence.ended_at_ms)
+        (status == CurrentStatus::Interrupted { why }).then_some(result.evidence.ended_at_ms)
     }
 
     /// Depths are not kept: they follow from the lines.
-    fn inbox_changed(&mut self, agent: AgentId, depth: Depth) {
+    fn inbox_changed(&mut self, agent: AgentId, depth: InboxCounts) {
         let Some(session_id) = self.tree.get(agent).map(|node| node.session) else {
             return;
         };
@@ -147,17 +147,17 @@ impl Supervisor {
         };
         self.root
             .orders
-            .give(Order::Tell(EventMsg::AgentInbox(inbox)));
+            .give(SessionOrder::Tell(EventMsg::AgentInbox(inbox)));
     }
 
     /// Told in its turn: a task thinks only after it has begun, and that is told when it is
     /// on disk.
     pub(super) fn reasoning(&mut self, agent: AgentId, header: String) {
-        let step = move |this: &mut Self| this.thinks(agent, header);
-        self.steps.push(Step::Answer(Box::new(step)));
+        let step = move |this: &mut Self| this.report_reasoning_header(agent, header);
+        self.steps.push(SupervisorStep::Answer(Box::new(step)));
     }
 
-    fn thinks(&mut self, agent: AgentId, header: String) {
+    fn report_reasoning_header(&mut self, agent: AgentId, header: String) {
         let Some(member) = self.members.get_mut(&agent) else {
             return;
         };
@@ -187,14 +187,14 @@ impl Supervisor {
 
     /// Has a session record and tell events, if it is in memory; the root otherwise.
     pub(super) fn tell(&mut self, agent: AgentId, events: Vec<EventMsg>) {
-        self.tell_under(None, agent, events);
+        self.tell_for_submission(None, agent, events);
     }
 
     /// Writes events into an agent's own log and tells its clients, if its session is there.
     pub(super) fn tell_present(&mut self, agent: AgentId, events: Vec<EventMsg>) {
         let member = self.members.get(&agent);
-        if let Some(Presence::Present(present)) = member.map(|member| &member.presence) {
-            present.orders.give(Order::Record {
+        if let Some(SessionPresence::Present(present)) = member.map(|member| &member.presence) {
+            present.orders.give(SessionOrder::Record {
                 submission: None,
                 events,
             });
@@ -202,7 +202,7 @@ impl Supervisor {
     }
 
     /// Tells an agent's clients what their submission came to.
-    pub(super) fn tell_under(
+    pub(super) fn tell_for_submission(
         &mut self,
         submission: Option<SubmissionId>,
         agent: AgentId,
@@ -212,11 +212,11 @@ impl Supervisor {
             .members
             .get(&agent)
             .and_then(|member| match &member.presence {
-                super::member::Presence::Present(present) => Some(&present.orders),
+                super::member::SessionPresence::Present(present) => Some(&present.orders),
                 _ => None,
             });
         let orders = here.unwrap_or(&self.root.orders);
-        orders.give(Order::Record { submission, events });
+        orders.give(SessionOrder::Record { submission, events });
     }
 }
 
@@ -239,7 +239,7 @@ fn background(view: &AgentView, message: String, is_final: bool) -> EventMsg {
 }
 
 /// Returns the line that a parent reads when it has a new child.
-fn birth_text(view: &AgentView, stint: Stint) -> Option<String> {
+fn birth_text(view: &AgentView, stint: TaskSpan) -> Option<String> {
     let spec = view.spec.as_ref()?;
     if spec.is_session() {
         let (id, model) = (view.session, &spec.model);
@@ -249,14 +249,14 @@ fn birth_text(view: &AgentView, stint: Stint) -> Option<String> {
 }
 
 /// Returns the line that a parent reads when the life of its child changes.
-fn background_text(view: &AgentView, stint: Stint) -> Option<String> {
+fn background_text(view: &AgentView, stint: TaskSpan) -> Option<String> {
     let spec = view.spec.as_ref()?;
     let id = view.session;
     if spec.is_session() {
         return match view.status {
-            Status::Completed => Some(format!("child session {id} completed")),
-            Status::Cancelled => Some(format!("child session {id} cancelled")),
-            Status::Interrupted { why } => Some(match why {
+            CurrentStatus::Completed => Some(format!("child session {id} completed")),
+            CurrentStatus::Cancelled => Some(format!("child session {id} cancelled")),
+            CurrentStatus::Interrupted { why } => Some(match why {
                 Interruption::Crash => {
                     format!("child session {id} interrupted: the engine died while it ran")
                 }
@@ -270,15 +270,17 @@ fn background_text(view: &AgentView, stint: Stint) -> Option<String> {
                     format!("child session {id} interrupted")
                 }
             }),
-            Status::Shutdown => Some(format!("child session {id} closed")),
-            Status::Errored | Status::BudgetExceeded => Some(format!("child session {id} failed")),
-            Status::PendingInit
-            | Status::Ready
-            | Status::Queued { .. }
-            | Status::Running
-            | Status::Waiting { .. }
-            | Status::Lost
-            | Status::NotFound => None,
+            CurrentStatus::Shutdown => Some(format!("child session {id} closed")),
+            CurrentStatus::Errored | CurrentStatus::BudgetExceeded => {
+                Some(format!("child session {id} failed"))
+            }
+            CurrentStatus::PendingInit
+            | CurrentStatus::Ready
+            | CurrentStatus::Queued { .. }
+            | CurrentStatus::Running
+            | CurrentStatus::Waiting { .. }
+            | CurrentStatus::Lost
+            | CurrentStatus::NotFound => None,
         };
     }
     let who = match &spec.agent_name {
@@ -291,21 +293,21 @@ fn background_text(view: &AgentView, stint: Stint) -> Option<String> {
         None => format!("{who} {verb} in {time}"),
     };
     Some(match view.status {
-        Status::PendingInit => format!("{who} initializing"),
-        Status::Ready => format!("{who} ready"),
-        Status::Queued { position } => format!("{who} queued (position {position})"),
-        Status::Running | Status::Waiting { .. } => format!("{who} running ({time})"),
-        Status::Completed => match &spec.call_id {
+        CurrentStatus::PendingInit => format!("{who} initializing"),
+        CurrentStatus::Ready => format!("{who} ready"),
+        CurrentStatus::Queued { position } => format!("{who} queued (position {position})"),
+        CurrentStatus::Running | CurrentStatus::Waiting { .. } => format!("{who} running ({time})"),
+        CurrentStatus::Completed => match &spec.call_id {
             Some(call) => with_preview(&format!("[{call}] completed")),
             None => with_preview("completed"),
         },
-        Status::Errored => with_preview("errored"),
-        Status::BudgetExceeded => with_preview("ran out of its budget"),
-        Status::Interrupted { .. } => format!("{who} interrupted in {time}"),
-        Status::Cancelled => format!("{who} cancelled in {time}"),
-        Status::Shutdown => format!("{who} stopped in {time}"),
-        Status::Lost => format!("{who} lost: its log is gone"),
-        Status::NotFound => return None,
+        CurrentStatus::Errored => with_preview("errored"),
+        CurrentStatus::BudgetExceeded => with_preview("ran out of its budget"),
+        CurrentStatus::Interrupted { .. } => format!("{who} interrupted in {time}"),
+        CurrentStatus::Cancelled => format!("{who} cancelled in {time}"),
+        CurrentStatus::Shutdown => format!("{who} stopped in {time}"),
+        CurrentStatus::Lost => format!("{who} lost: its log is gone"),
+        CurrentStatus::NotFound => return None,
     })
 }
 

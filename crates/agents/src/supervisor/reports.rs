@@ -1,19 +1,19 @@
 //! What sessions tell of themselves, and what they get to write for it.
 
 use tokio::sync::oneshot;
-use troupe_engine::{Lines, NotNow};
+use troupe_engine::{StaleRequest, WriteBatch};
 use troupe_protocol::discard;
 use troupe_protocol::result::{Evidence, StopReason, TaskResult};
 use troupe_protocol::tree::MessageId;
 use troupe_protocol::{AgentId, SubmissionId, TaskOutcome};
-use troupe_tools::Claim;
+use troupe_tools::DeliveryClaim;
 
+use super::fact_lines::FactContents;
 use super::input::SessionReport;
-use super::lines::Contents;
-use super::{State, Supervisor};
-use crate::tree::command::{Command, Report, What};
+use super::{Supervisor, SupervisorState};
+use crate::tree::command::{TaskReport, TreeAction, TreeCommand};
 use crate::tree::id::WaitId;
-use crate::tree::{Effect, Refusal};
+use crate::tree::{TreeEffect, TreeRefusal};
 
 impl Supervisor {
     pub(super) fn report(&mut self, report: SessionReport) {
@@ -24,19 +24,21 @@ impl Supervisor {
                 message,
                 reply,
             } => {
-                let report = Report::Started { task, message };
-                let lines = self.lines_for(agent, report, Contents::default());
+                let report = TaskReport::Started { task, message };
+                let lines = self.lines_for(agent, report, FactContents::default());
                 // The user's own input begins whatever the tree thinks of it.
                 let mut lines = match lines {
-                    Err(_) if agent == AgentId::ROOT && message.is_none() => Ok(Lines::default()),
+                    Err(_) if agent == AgentId::ROOT && message.is_none() => {
+                        Ok(WriteBatch::default())
+                    }
                     lines => lines,
                 };
                 if let Ok(lines) = &mut lines {
-                    for news in self.untold(agent) {
+                    for news in self.take_task_preamble(agent) {
                         lines.tell(&news);
                     }
                 }
-                answer(reply, lines.map_err(|_| NotNow));
+                answer(reply, lines.map_err(|_| StaleRequest));
             }
             SessionReport::Taking {
                 agent,
@@ -84,44 +86,52 @@ impl Supervisor {
                 role,
                 reply,
             } => self.review(agent, submission, request, role, reply),
-            SessionReport::Standing { agent, reply } => answer(reply, self.standing(agent)),
+            SessionReport::Standing { agent, reply } => answer(reply, self.children_summary(agent)),
             SessionReport::Unrecorded { agent, what, why } => self.unrecorded(agent, what, &why),
             SessionReport::Reasoning { agent, header } => self.reasoning(agent, header),
             SessionReport::Unattended => self.refuse_questions(),
         }
     }
 
-    fn taking(&mut self, agent: AgentId, messages: Vec<MessageId>) -> Result<Lines, NotNow> {
-        self.lines_for(agent, Report::Took { messages }, Contents::default())
-            .map_err(|_| NotNow)
+    fn taking(
+        &mut self,
+        agent: AgentId,
+        messages: Vec<MessageId>,
+    ) -> Result<WriteBatch, StaleRequest> {
+        self.lines_for(
+            agent,
+            TaskReport::Took { messages },
+            FactContents::default(),
+        )
+        .map_err(|_| StaleRequest)
     }
 
     /// The answers of waits go into the waiter's log, and the callbacks that they told of
     /// with them.
-    fn claiming(&mut self, agent: AgentId, claims: &[Claim]) -> Lines {
+    fn claiming(&mut self, agent: AgentId, claims: &[DeliveryClaim]) -> WriteBatch {
         let mut effects = Vec::new();
         for claim in claims {
-            let report = Report::WaitTaken {
+            let report = TaskReport::WaitTaken {
                 wait: WaitId(claim.0),
             };
             // A claim of a task that is over has lapsed: the callback stays in the inbox.
             effects.extend(self.apply_report(agent, report).unwrap_or_default());
         }
-        self.perform_for(agent, effects, Contents::default())
+        self.perform_for(agent, effects, FactContents::default())
     }
 
-    fn ending(&mut self, agent: AgentId, result: TaskResult) -> Lines {
-        let report = Report::Ended {
+    fn ending(&mut self, agent: AgentId, result: TaskResult) -> WriteBatch {
+        let report = TaskReport::Ended {
             task: result.task_id.clone(),
             outcome: TaskOutcome::from(&result.stop),
         };
-        let contents = Contents {
+        let contents = FactContents {
             result: Some(result),
-            ..Contents::default()
+            ..FactContents::default()
         };
         // A task that is not in flight has ended before.
         let Ok(lines) = self.lines_for(agent, report, contents) else {
-            return Lines::default();
+            return WriteBatch::default();
         };
         self.withdraw_asks(agent);
         lines
@@ -136,7 +146,7 @@ impl Supervisor {
             let text = format!("the session of agent {path} is not open: {message}");
             return self.warn(AgentId::ROOT, text);
         };
-        let report = Report::Ended {
+        let report = TaskReport::Ended {
             task: task.clone(),
             outcome: TaskOutcome::Errored,
         };
@@ -146,9 +156,9 @@ impl Supervisor {
         let result = self.failed_result(agent, task, message);
         self.perform(
             effects,
-            Contents {
+            FactContents {
                 result: Some(result),
-                ..Contents::default()
+                ..FactContents::default()
             },
         );
     }
@@ -173,20 +183,24 @@ impl Supervisor {
     fn lines_for(
         &mut self,
         agent: AgentId,
-        report: Report,
-        contents: Contents,
-    ) -> Result<Lines, Refusal> {
+        report: TaskReport,
+        contents: FactContents,
+    ) -> Result<WriteBatch, TreeRefusal> {
         let effects = self.apply_report(agent, report)?;
         Ok(self.perform_for(agent, effects, contents))
     }
 
-    fn apply_report(&mut self, agent: AgentId, report: Report) -> Result<Vec<Effect>, Refusal> {
-        if matches!(self.state, State::Broken) {
+    fn apply_report(
+        &mut self,
+        agent: AgentId,
+        report: TaskReport,
+    ) -> Result<Vec<TreeEffect>, TreeRefusal> {
+        if matches!(self.state, SupervisorState::Broken) {
             return Ok(Vec::new());
         }
         let at = self.now();
-        let what = What::Report { agent, report };
-        self.tree.apply(Command { at, what })
+        let what = TreeAction::Report { agent, report };
+        self.tree.apply(TreeCommand { at, what })
     }
 }
 

@@ -1,55 +1,59 @@
 //! What desks ask.
 
-use troupe_engine::Order;
+use troupe_engine::SessionOrder;
 use troupe_protocol::discard;
 use troupe_protocol::input::UserInput;
-use troupe_protocol::tree::{AgentMessage, Caller, Keepsake, MessageId, Sender};
+use troupe_protocol::tree::{AgentMessage, AgentMetadata, Caller, MailSender, MessageId};
 use troupe_protocol::{AgentId, Op, SubmissionId};
 
-use super::input::Request;
-use super::lines::Contents;
-use super::{State, Supervisor};
-use crate::desk::{AgentView, NoteSet, Planned, Scope, Sent, StopRequest, Stopped, Trouble};
-use crate::tree::agent::{Place, Reach};
-use crate::tree::command::{Command, Form, Letter, Stop, Urgency, What};
-use crate::tree::effect::{Answer, Plan};
-use crate::tree::{AddressError, Agent, Effect, Refusal};
+use super::fact_lines::FactContents;
+use super::input::TreeRequest;
+use super::{Supervisor, SupervisorState};
+use crate::tree::agent::{AgentLiveness, MessageReach};
+use crate::tree::command::{
+    MessageForm, SendCommand, SendUrgency, StopCommand, TreeAction, TreeCommand,
+};
+use crate::tree::effect::{CommandReply, StopPlan};
+use crate::tree::{AgentAddressError, AgentRecord, TreeEffect, TreeRefusal};
+use crate::tree_access::{
+    AgentScope, AgentView, NoteSet, SendOutcome, StopEntry, StopOutcome, TreeError, TreeStopRequest,
+};
 
 /// Characters of a note.
 const NOTE_CHARS_MAX: usize = 500;
 
 impl Supervisor {
-    pub(super) fn request(&mut self, request: Request) {
+    pub(super) fn request(&mut self, request: TreeRequest) {
         match request {
-            Request::Spawn {
+            TreeRequest::Spawn {
                 by,
                 request,
                 role,
                 reply,
             } => self.spawn(by, *request, &role, reply),
-            Request::Send {
+            TreeRequest::Send {
                 caller,
                 to,
                 message,
                 urgency,
                 reply,
             } => self.send(caller, &to, message, urgency, reply),
-            Request::Wait {
+            TreeRequest::Wait {
                 caller,
                 wait,
                 reply,
             } => self.wait(caller, wait, reply),
-            Request::Stop {
+            TreeRequest::Stop {
                 caller,
                 request,
                 reply,
             } => self.stop(caller, request, reply),
-            Request::Resume {
+            TreeRequest::Resume {
                 caller,
                 target,
                 reply,
             } => self.resume(caller, &target, reply),
-            Request::View {
+            TreeRequest::View {
                 caller,
                 target,
                 reply,
@@ -57,46 +61,46 @@ impl Supervisor {
                 let view = self.resolve(caller, &target).map(|agent| self.view(agent));
                 answer(reply, view);
             }
-            Request::List {
+            TreeRequest::List {
                 caller,
                 scope,
                 closed,
                 reply,
             } => answer(reply, Ok(self.list(caller, scope, closed))),
-            Request::SetNote {
+            TreeRequest::SetNote {
                 caller,
                 target,
                 note,
                 reply,
             } => answer(reply, self.set_note(caller, &target, &note)),
-            Request::SetName {
+            TreeRequest::SetName {
                 caller,
                 target,
                 name,
                 reply,
             } => answer(reply, self.set_name(caller, &target, name)),
-            Request::Watchdog {
+            TreeRequest::Watchdog {
                 caller,
                 target,
                 request,
                 reply,
             } => answer(reply, self.watchdog(caller, &target, request)),
-            Request::AskParent {
+            TreeRequest::AskParent {
                 agent,
                 request,
                 reply,
             } => self.ask_parent(agent, *request, reply),
-            Request::Answer {
+            TreeRequest::Answer {
                 agent,
                 call,
                 decision,
                 reply,
             } => answer(reply, self.answer_question(agent, call, decision)),
-            Request::Listen { reply } => {
+            TreeRequest::Listen { reply } => {
                 // One that stopped waiting listens to nothing.
                 discard!(reply.send(self.listen()), "nobody waits for the answer");
             }
-            Request::Quiet { reply } => self.quiet_waiters.push(reply),
+            TreeRequest::Quiet { reply } => self.quiet_waiters.push(reply),
         }
     }
 
@@ -105,41 +109,41 @@ impl Supervisor {
         caller: Caller,
         to: &str,
         message: AgentMessage,
-        urgency: Urgency,
-        reply: tokio::sync::oneshot::Sender<Result<Sent, Trouble>>,
+        urgency: SendUrgency,
+        reply: tokio::sync::oneshot::Sender<Result<SendOutcome, TreeError>>,
     ) {
         let id = MessageId(self.shared.ids.session().0);
         let from = match caller {
-            Caller::User => Sender::User,
-            Caller::Agent(agent) => Sender::Agent(agent),
+            Caller::User => MailSender::User,
+            Caller::Agent(agent) => MailSender::Agent(agent),
         };
-        let form = match message.words() {
-            Some(_) => Form::Words,
-            None => Form::Parts,
+        let form = match message.plain_text() {
+            Some(_) => MessageForm::Words,
+            None => MessageForm::Parts,
         };
         let outcome = self.resolve(caller, to).and_then(|to| {
-            let letter = Letter {
+            let letter = SendCommand {
                 from,
                 to,
                 message: id,
                 urgency,
                 form,
             };
-            Ok((to, self.command(What::Send(letter))?))
+            Ok((to, self.command(TreeAction::Send(letter))?))
         });
-        let outcome = outcome.map_err(|trouble| self.by_role(trouble));
+        let outcome = outcome.map_err(|trouble| self.name_refusing_role(trouble));
         match outcome {
             Err(trouble) => answer(reply, Err(trouble)),
             Ok((to, effects)) => {
-                let contents = Contents {
-                    message: Some(self.marked(caller, to, message)),
-                    ..Contents::default()
+                let contents = FactContents {
+                    message: Some(self.with_sender_mark(caller, to, message)),
+                    ..FactContents::default()
                 };
                 self.perform_and_answer(effects, contents, move |this, told| {
-                    let Answer::Receipt(receipt) = told else {
+                    let CommandReply::Receipt(receipt) = told else {
                         return;
                     };
-                    let sent = Sent {
+                    let sent = SendOutcome {
                         message: id,
                         receipt,
                         task: this.tree.task_taking(to, id),
@@ -152,38 +156,47 @@ impl Supervisor {
     }
 
     /// Says of a message that was not sent which role does not want it to be.
-    fn by_role(&self, trouble: Trouble) -> Trouble {
-        let Trouble::Refused(Refusal::KeptToItself { agent, reach }) = trouble else {
+    fn name_refusing_role(&self, trouble: TreeError) -> TreeError {
+        let TreeError::Refused(TreeRefusal::KeptToItself { agent, reach }) = trouble else {
             return trouble;
         };
         let Some(member) = self.members.get(&agent) else {
             return trouble;
         };
-        Trouble::Kept {
-            refusal: Refusal::KeptToItself { agent, reach },
+        TreeError::Kept {
+            refusal: TreeRefusal::KeptToItself { agent, reach },
             role: member.spec.agent_type.clone(),
             messages: match reach {
-                Reach::Subtree => "subtree",
-                Reach::Parent => "parent",
-                Reach::Family => "family",
+                MessageReach::Subtree => "subtree",
+                MessageReach::Parent => "parent",
+                MessageReach::Family => "family",
             },
         }
     }
 
     /// Says who writes, where the words could be taken for those of a person or a parent.
-    fn marked(&self, caller: Caller, to: AgentId, mut message: AgentMessage) -> AgentMessage {
+    fn with_sender_mark(
+        &self,
+        caller: Caller,
+        to: AgentId,
+        mut message: AgentMessage,
+    ) -> AgentMessage {
         if let Caller::Agent(from) = caller
             && !self.tree.memory().is_within(to, from)
             && let Some(sender) = self.tree.get(from)
         {
-            message.items.insert(0, mark(sender));
+            message.items.insert(0, sender_mark(sender));
         }
         message
     }
 
     /// Returns the words of a message without saying who writes.
-    pub(super) fn unmarked(&self, from: AgentId, mut message: AgentMessage) -> AgentMessage {
-        let mark = self.tree.get(from).map(mark);
+    pub(super) fn without_sender_mark(
+        &self,
+        from: AgentId,
+        mut message: AgentMessage,
+    ) -> AgentMessage {
+        let mark = self.tree.get(from).map(sender_mark);
         if mark.is_some() && message.items.first() == mark.as_ref() {
             message.items.remove(0);
         }
@@ -193,30 +206,30 @@ impl Supervisor {
     fn stop(
         &mut self,
         caller: Caller,
-        request: StopRequest,
-        reply: tokio::sync::oneshot::Sender<Result<Stopped, Trouble>>,
+        request: TreeStopRequest,
+        reply: tokio::sync::oneshot::Sender<Result<StopOutcome, TreeError>>,
     ) {
-        let Resolved { known, unknown } = match self.resolve_all(caller, &request.targets) {
+        let ResolvedTargets { known, unknown } = match self.resolve_all(caller, &request.targets) {
             Ok(resolved) => resolved,
             Err(trouble) => return answer(reply, Err(trouble)),
         };
         let targets: Vec<AgentId> = known.into_iter().map(|(_, agent)| agent).collect();
-        let stop = Stop {
+        let stop = StopCommand {
             by: caller,
             verb: request.verb,
             targets,
             mode: request.mode,
         };
         let before = self.views();
-        match self.command(What::Stop(stop)) {
+        match self.command(TreeAction::Stop(stop)) {
             Err(trouble) => answer(reply, Err(trouble)),
             Ok(effects) => {
-                let contents = Contents {
+                let contents = FactContents {
                     note: request.note,
-                    ..Contents::default()
+                    ..FactContents::default()
                 };
                 self.perform_and_answer(effects, contents, move |_, told| {
-                    let Answer::Plan(plan) = told else {
+                    let CommandReply::Plan(plan) = told else {
                         return;
                     };
                     answer(reply, Ok(stopped(&plan, &before, unknown)));
@@ -229,48 +242,48 @@ impl Supervisor {
         &mut self,
         caller: Caller,
         target: &str,
-        reply: tokio::sync::oneshot::Sender<Result<AgentView, Trouble>>,
+        reply: tokio::sync::oneshot::Sender<Result<AgentView, TreeError>>,
     ) {
         let outcome = self.resolve(caller, target).and_then(|agent| {
-            let what = What::Resume { by: caller, agent };
+            let what = TreeAction::Resume { by: caller, agent };
             Ok((agent, self.command(what)?))
         });
         match outcome {
             Err(trouble) => answer(reply, Err(trouble)),
             Ok((agent, effects)) => {
-                self.perform_and_answer(effects, Contents::default(), move |this, _| {
+                self.perform_and_answer(effects, FactContents::default(), move |this, _| {
                     answer(reply, Ok(this.view(agent)));
                 });
             }
         }
     }
 
-    fn list(&self, caller: Caller, scope: Scope, closed: bool) -> Vec<AgentView> {
-        let me = caller.log();
+    fn list(&self, caller: Caller, scope: AgentScope, closed: bool) -> Vec<AgentView> {
+        let me = caller.log_owner();
         let memory = self.tree.memory();
-        let wanted = |agent: &Agent| match scope {
-            Scope::Children => agent.parent == Some(me),
-            Scope::Descendants => agent.id != me && memory.is_within(agent.id, me),
-            Scope::All => agent.id != AgentId::ROOT,
+        let wanted = |agent: &AgentRecord| match scope {
+            AgentScope::Children => agent.parent == Some(me),
+            AgentScope::Descendants => agent.id != me && memory.is_within(agent.id, me),
+            AgentScope::All => agent.id != AgentId::ROOT,
         };
         memory
             .iter()
             .filter(|agent| wanted(agent))
             .filter(|agent| {
-                let gone =
-                    agent.place == Place::Pruned || self.tree.status(agent.id).row().is_closed();
+                let gone = agent.place == AgentLiveness::Pruned
+                    || self.tree.status(agent.id).row().is_closed();
                 closed || !gone
             })
             .map(|agent| self.view(agent.id))
             .collect()
     }
 
-    fn set_note(&mut self, caller: Caller, target: &str, note: &str) -> Result<NoteSet, Trouble> {
+    fn set_note(&mut self, caller: Caller, target: &str, note: &str) -> Result<NoteSet, TreeError> {
         let agent = self.resolve(caller, target)?;
         if let Caller::Agent(me) = caller
             && !self.tree.memory().is_within(agent, me)
         {
-            return Err(Refusal::OutsideSubtree { verb: "annotate" }.into());
+            return Err(TreeRefusal::OutsideSubtree { verb: "annotate" }.into());
         }
         let note = normalised(note);
         let submission_id = MessageId(self.shared.ids.session().0).task();
@@ -282,29 +295,29 @@ impl Supervisor {
     }
 
     /// A name is the conversation's: the tree shows it, and calls the agent by its path.
-    fn set_name(&mut self, caller: Caller, target: &str, name: String) -> Result<(), Trouble> {
+    fn set_name(&mut self, caller: Caller, target: &str, name: String) -> Result<(), TreeError> {
         let agent = self.resolve(caller, target)?;
         let node = self.tree.get(agent);
-        if node.is_some_and(|node| node.place == Place::Pruned) {
+        if node.is_some_and(|node| node.place == AgentLiveness::Pruned) {
             let message = format!("agent {target} was pruned; only its result is left");
-            return Err(Trouble::Invalid(message));
+            return Err(TreeError::Invalid(message));
         }
         let kept = normalised(&name);
-        let keepsake = Keepsake::Name {
+        let keepsake = AgentMetadata::Name {
             agent,
             name: kept.clone(),
         };
-        let effects = self.command(What::Keep {
+        let effects = self.command(TreeAction::Keep {
             by: caller,
             keepsake,
         })?;
-        self.perform(effects, Contents::default());
+        self.perform(effects, FactContents::default());
         if let Some(member) = self.members.get_mut(&agent) {
             member.name = kept;
         }
         let submission = SubmissionId::default();
         let op = Op::SetThreadName { name };
-        self.give(agent, Order::Operate { submission, op });
+        self.give(agent, SessionOrder::Operate { submission, op });
         Ok(())
     }
 
@@ -315,27 +328,27 @@ impl Supervisor {
         agent: AgentId,
         note: Option<String>,
         submission: SubmissionId,
-    ) -> Result<(), Trouble> {
-        let keepsake = Keepsake::Note {
+    ) -> Result<(), TreeError> {
+        let keepsake = AgentMetadata::Note {
             agent,
             note: note.clone(),
         };
-        let effects = self.command(What::Keep {
+        let effects = self.command(TreeAction::Keep {
             by: caller,
             keepsake,
         })?;
-        self.perform(effects, Contents::default());
+        self.perform(effects, FactContents::default());
         if let Some(member) = self.members.get_mut(&agent) {
             member.note.clone_from(&note);
         }
         let note = note.unwrap_or_default();
         let op = Op::SetThreadNote { note };
-        self.give(agent, Order::Operate { submission, op });
+        self.give(agent, SessionOrder::Operate { submission, op });
         Ok(())
     }
 
-    pub(super) fn resolve(&self, caller: Caller, text: &str) -> Result<AgentId, Trouble> {
-        Ok(self.tree.resolve(caller.log(), text)?)
+    pub(super) fn resolve(&self, caller: Caller, text: &str) -> Result<AgentId, TreeError> {
+        Ok(self.tree.resolve(caller.log_owner(), text)?)
     }
 
     /// Finds who is meant by each address, and tells apart the addresses that mean nobody.
@@ -345,13 +358,15 @@ impl Supervisor {
         &self,
         caller: Caller,
         addresses: &[String],
-    ) -> Result<Resolved, Trouble> {
-        let mut resolved = Resolved::default();
+    ) -> Result<ResolvedTargets, TreeError> {
+        let mut resolved = ResolvedTargets::default();
         for address in addresses {
             let text = address.clone();
             match self.resolve(caller, address) {
                 Ok(agent) => resolved.known.push((text, agent)),
-                Err(Trouble::Address(AddressError::Unknown(_))) => resolved.unknown.push(text),
+                Err(TreeError::Address(AgentAddressError::Unknown(_))) => {
+                    resolved.unknown.push(text)
+                }
                 Err(trouble) => return Err(trouble),
             }
         }
@@ -359,46 +374,46 @@ impl Supervisor {
     }
 
     /// Applies a command, unless the tree is ending or broken.
-    pub(super) fn command(&mut self, what: What) -> Result<Vec<Effect>, Trouble> {
+    pub(super) fn command(&mut self, what: TreeAction) -> Result<Vec<TreeEffect>, TreeError> {
         match self.state {
-            State::Running => {}
-            State::Closing(_) => return Err(Trouble::Ended),
-            State::Broken => {
-                return Err(Trouble::Storage(
+            SupervisorState::Running => {}
+            SupervisorState::Closing(_) => return Err(TreeError::Ended),
+            SupervisorState::Broken => {
+                return Err(TreeError::Storage(
                     "a line of the tree was lost; resume the session".to_owned(),
                 ));
             }
         }
         let at = self.now();
-        Ok(self.tree.apply(Command { at, what })?)
+        Ok(self.tree.apply(TreeCommand { at, what })?)
     }
 }
 
 /// Who is meant by addresses.
 #[derive(Debug, Default)]
-pub(super) struct Resolved {
+pub(super) struct ResolvedTargets {
     /// By the words they were called with.
     pub known: Vec<(String, AgentId)>,
     pub unknown: Vec<String>,
 }
 
-fn mark(sender: &Agent) -> UserInput {
+fn sender_mark(sender: &AgentRecord) -> UserInput {
     UserInput::text(format!(
         "[message from agent {}, {}]",
         sender.id, sender.path
     ))
 }
 
-fn stopped(plan: &Plan, before: &[AgentView], unknown: Vec<String>) -> Stopped {
+fn stopped(plan: &StopPlan, before: &[AgentView], unknown: Vec<String>) -> StopOutcome {
     let view = |agent: AgentId| before.iter().find(|view| view.agent == agent).cloned();
-    Stopped {
+    StopOutcome {
         touched: plan
             .touched
             .iter()
             .filter_map(|touch| {
                 let view = view(touch.agent)?;
                 let what = touch.action;
-                Some(Planned { view, what })
+                Some(StopEntry { view, what })
             })
             .collect(),
         skipped: plan
@@ -406,7 +421,7 @@ fn stopped(plan: &Plan, before: &[AgentView], unknown: Vec<String>) -> Stopped {
             .iter()
             .filter_map(|skip| {
                 let view = view(skip.agent)?;
-                Some(Planned {
+                Some(StopEntry {
                     view,
                     what: skip.why,
                 })
@@ -425,8 +440,8 @@ pub(super) fn normalised(note: &str) -> Option<String> {
 
 /// Answers a desk. One that stopped waiting has been answered otherwise.
 pub(super) fn answer<T>(
-    reply: tokio::sync::oneshot::Sender<Result<T, Trouble>>,
-    outcome: Result<T, Trouble>,
+    reply: tokio::sync::oneshot::Sender<Result<T, TreeError>>,
+    outcome: Result<T, TreeError>,
 ) {
     discard!(reply.send(outcome), "nobody waits for the answer");
 }

@@ -4,25 +4,27 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet, VecDeque};
 use std::sync::Arc;
 
-use troupe_engine::{Order, salvage};
+use troupe_engine::{SessionOrder, result_after_crash};
 use troupe_protocol::agent::SubagentLifecycle;
 use troupe_protocol::result::{StopReason, TaskResult};
 use troupe_protocol::spawn::{ChildInstructions, SpawnSpec};
-use troupe_protocol::tree::{AgentLine, AgentMessage, Fact, Keepsake, MessageId, Record, Sender};
+use troupe_protocol::tree::{
+    AgentLine, AgentMessage, AgentMetadata, MailSender, MessageId, TreeFact, TreeRecord,
+};
 use troupe_protocol::{AgentId, EventMsg, SessionId, SubmissionId};
-use troupe_store::{Error, Store};
+use troupe_store::{SessionStore, StoreError};
 
-use super::births::Births;
-use super::handle::Recovery;
-use super::lines::Contents;
-use super::member::Member;
+use super::fact_lines::FactContents;
+use super::handle::RecoveryPolicy;
+use super::member::TreeMember;
 use super::settings::KeptSettings;
+use super::task_children::TaskChildren;
 use super::{Supervisor, views};
 use crate::tree::Tree;
-use crate::tree::agent::Place;
-use crate::tree::command::{Form, Letter, Urgency, What};
-use crate::tree::lifecycle::{End, Interruption, Lifecycle};
-use crate::tree::lives::without_a_task;
+use crate::tree::agent::AgentLiveness;
+use crate::tree::command::{MessageForm, SendCommand, SendUrgency, TreeAction};
+use crate::tree::lifecycle::{Interruption, Lifecycle, TaskEnding};
+use crate::tree::logged_lives::without_a_task;
 
 /// What an agent is told when it is to go on after the engine had stopped.
 const CONTINUE: &str = "The engine stopped while you were at work. What you had done until then is \
@@ -31,8 +33,8 @@ const CONTINUE: &str = "The engine stopped while you were at work. What you had 
 
 /// Everything that the logs of a tree say.
 #[derive(Debug, Default)]
-pub(super) struct Story {
-    pub records: Vec<Record>,
+pub(super) struct TreeLogs {
+    pub records: Vec<TreeRecord>,
     /// The numbers of the facts so far. A line whose receipt was lost stands in two logs, or
     /// twice in one.
     known: HashSet<u64>,
@@ -52,7 +54,7 @@ pub(super) struct Story {
 
 impl Supervisor {
     pub(super) async fn restore(&mut self) {
-        let mut story = Story::default();
+        let mut story = TreeLogs::default();
         if let Some(store) = self.shared.store() {
             story = read(&*store, self.root.session).await;
             story.clear_empty_logs(&*store).await;
@@ -60,7 +62,7 @@ impl Supervisor {
         for warning in &story.warnings {
             self.warn(AgentId::ROOT, warning.clone());
         }
-        let is_rooted = |record: &Record| matches!(record.fact, Fact::Rooted { .. });
+        let is_rooted = |record: &TreeRecord| matches!(record.fact, TreeFact::Rooted { .. });
         if !story.records.iter().any(is_rooted) {
             // The lines were those of another tree.
             return self.plant_fork().await;
@@ -87,13 +89,13 @@ impl Supervisor {
         self.remember(story);
         self.keep_settings(callback);
         if may_be_lost {
-            self.lose(&unbegun).await;
+            self.remove_lost_agents(&unbegun).await;
         }
-        self.births = Births::of_running(self.tree.memory());
+        self.births = TaskChildren::of_running(self.tree.memory());
         self.salvage().await;
-        self.drive(What::Recover);
+        self.drive(TreeAction::Recover);
         self.salvaged.clear();
-        self.ends_told = self.told_ends(&order);
+        self.ends_told = self.reported_ends(&order);
         if !order.started.contains_key(&AgentId::ROOT) {
             self.look_for_foreign_agents().await;
         }
@@ -112,14 +114,14 @@ impl Supervisor {
         }
         let reconfigured = self.ended_by(|why| why == Interruption::Reconfigured);
         match self.shared.settings().tree().recovery {
-            Recovery::Leave => {
+            RecoveryPolicy::Leave => {
                 self.tell_interrupted(&interrupted);
-                self.cut_off = self.unheard(&interrupted, &order);
+                self.cut_off = self.unreported_interruptions(&interrupted, &order);
             }
-            Recovery::ContinueChildren => self.continue_all(interrupted, &[AgentId::ROOT]),
-            Recovery::Continue => self.continue_all(interrupted, &[]),
+            RecoveryPolicy::ContinueChildren => self.continue_all(interrupted, &[AgentId::ROOT]),
+            RecoveryPolicy::Continue => self.continue_all(interrupted, &[]),
         }
-        let unheard = self.unheard(&reconfigured, &order);
+        let unheard = self.unreported_interruptions(&reconfigured, &order);
         self.cut_off.extend(unheard);
     }
 
@@ -140,19 +142,20 @@ impl Supervisor {
         for (agent, session, task) in running {
             // A log that cannot be read was warned of when its lines were.
             if let Ok(live) = store.read_live(session).await {
-                self.salvaged.insert(agent, salvage(&live, &task).await);
+                self.salvaged
+                    .insert(agent, result_after_crash(&live, &task).await);
             }
         }
     }
 
-    fn remember(&mut self, mut story: Story) {
+    fn remember(&mut self, mut story: TreeLogs) {
         share_prompts(story.specs.values_mut());
         for node in self.tree.memory().iter() {
             let Some(spec) = story.specs.remove(&node.id) else {
                 continue;
             };
             self.shared.ceilings.born(node.id, node.parent, &spec);
-            let mut member = Member::new(Arc::new(spec));
+            let mut member = TreeMember::new(Arc::new(spec));
             member.has_log = !story.unopened.contains(&node.session);
             member.note = story.notes.remove(&node.id).flatten();
             member.name = story.names.remove(&node.id).flatten();
@@ -190,7 +193,7 @@ impl Supervisor {
         agents
             .filter(|agent| match &agent.lifecycle {
                 Lifecycle::Ended {
-                    end: End::Interrupted { why },
+                    end: TaskEnding::Interrupted { why },
                     ..
                 } => is_it(*why),
                 Lifecycle::PendingInit
@@ -204,7 +207,11 @@ impl Supervisor {
 
     /// Returns those of whose end their parent's model has not heard. A parent that has begun
     /// a task since then was told.
-    fn unheard(&self, interrupted: &[AgentId], order: &LastOrders) -> BTreeSet<AgentId> {
+    fn unreported_interruptions(
+        &self,
+        interrupted: &[AgentId],
+        order: &LastOrders,
+    ) -> BTreeSet<AgentId> {
         let heard = |agent: &AgentId| {
             let ended = order.ended.get(agent);
             // One that was still running when the engine died has ended only now.
@@ -218,7 +225,7 @@ impl Supervisor {
     }
 
     /// Returns the ends that parents were told of: those before their last tasks began.
-    fn told_ends(&self, order: &LastOrders) -> BTreeSet<MessageId> {
+    fn reported_ends(&self, order: &LastOrders) -> BTreeSet<MessageId> {
         let parents = self.tree.memory().iter();
         let told = parents.flat_map(|parent| {
             let began = order.started.get(&parent.id);
@@ -232,14 +239,14 @@ impl Supervisor {
     fn tell_restored(&mut self) {
         let agents = self.tree.memory().iter();
         let live: Vec<AgentId> = agents
-            .filter(|agent| agent.id != AgentId::ROOT && agent.place != Place::Pruned)
+            .filter(|agent| agent.id != AgentId::ROOT && agent.place != AgentLiveness::Pruned)
             .map(|agent| agent.id)
             .collect();
         for agent in live {
             let subagent = self.view(agent).summary();
             let restored = SubagentLifecycle::Restored { subagent };
             let event = EventMsg::SubagentLifecycle(restored);
-            self.root.orders.give(Order::Tell(event));
+            self.root.orders.give(SessionOrder::Tell(event));
         }
     }
 
@@ -261,20 +268,20 @@ impl Supervisor {
     /// Asks everybody to go on who was interrupted, with a few exceptions.
     fn continue_all(&mut self, interrupted: Vec<AgentId>, but: &[AgentId]) {
         for to in interrupted.into_iter().filter(|agent| !but.contains(agent)) {
-            let letter = Letter {
-                from: Sender::User,
+            let letter = SendCommand {
+                from: MailSender::User,
                 to,
                 message: MessageId(self.shared.ids.session().0),
-                urgency: Urgency::Regular,
-                form: Form::Words,
+                urgency: SendUrgency::Regular,
+                form: MessageForm::Words,
             };
             let path = self.tree.get(to).map(|node| node.path.clone());
-            let Ok(effects) = self.command(What::Send(letter)) else {
+            let Ok(effects) = self.command(TreeAction::Send(letter)) else {
                 tracing::warn!(agent = path, "an agent cannot be asked to go on");
                 continue;
             };
             tracing::info!(agent = path, "an agent is asked to go on");
-            self.perform(effects, Contents::saying(CONTINUE));
+            self.perform(effects, FactContents::saying(CONTINUE));
         }
     }
 }
@@ -287,12 +294,12 @@ struct LastOrders {
 }
 
 impl LastOrders {
-    fn of(records: &[Record]) -> Self {
+    fn of(records: &[TreeRecord]) -> Self {
         let mut last = Self::default();
         for record in records {
             let (agent, orders) = match &record.fact {
-                Fact::Started { agent, .. } => (*agent, &mut last.started),
-                Fact::Ended { agent, .. } => (*agent, &mut last.ended),
+                TreeFact::Started { agent, .. } => (*agent, &mut last.started),
+                TreeFact::Ended { agent, .. } => (*agent, &mut last.ended),
                 _ => continue,
             };
             let newest = orders.entry(agent).or_default();
@@ -318,8 +325,8 @@ fn share_prompts<'a>(specs: impl Iterator<Item = &'a mut SpawnSpec>) {
 }
 
 /// Reads the logs of a tree, from the root down.
-pub(super) async fn read(store: &dyn Store, root: SessionId) -> Story {
-    let mut story = Story::default();
+pub(super) async fn read(store: &dyn SessionStore, root: SessionId) -> TreeLogs {
+    let mut story = TreeLogs::default();
     let mut open = VecDeque::from([root]);
     while let Some(session) = open.pop_front() {
         match store.agent_lines(session).await {
@@ -330,11 +337,11 @@ pub(super) async fn read(store: &dyn Store, root: SessionId) -> Story {
                     story.take(line, &mut open);
                 }
             }
-            Err(Error::NotFound { .. }) => story.unopened.push(session),
+            Err(StoreError::NotFound { .. }) => story.unopened.push(session),
             Err(error) => {
                 let warning = format!("the log of agent session {session}: {error}");
                 match error {
-                    Error::Meta { .. } => story.headless.push((session, warning)),
+                    StoreError::Meta { .. } => story.headless.push((session, warning)),
                     _ => story.warnings.push(warning),
                 }
             }
@@ -343,10 +350,10 @@ pub(super) async fn read(store: &dyn Store, root: SessionId) -> Story {
     story
 }
 
-impl Story {
+impl TreeLogs {
     /// A child whose engine was killed between making its log and writing the first line has not
     /// begun, and begins now: what it left is cleared away.
-    async fn clear_empty_logs(&mut self, store: &dyn Store) {
+    async fn clear_empty_logs(&mut self, store: &dyn SessionStore) {
         for (session, warning) in std::mem::take(&mut self.headless) {
             match store.remove_empty(session).await {
                 Ok(true) => self.unopened.push(session),
@@ -368,7 +375,7 @@ impl Story {
             return;
         }
         match &record.fact {
-            Fact::Born(birth) => {
+            TreeFact::Born(birth) => {
                 open.push_back(birth.session);
                 if let Some(spec) = spec {
                     self.specs.insert(birth.agent, *spec);
@@ -377,8 +384,8 @@ impl Story {
                     self.keep(first.id, message);
                 }
             }
-            Fact::Sent { envelope, .. } => self.keep(envelope.id, message),
-            Fact::Ended { callback, .. } => {
+            TreeFact::Sent { envelope, .. } => self.keep(envelope.id, message),
+            TreeFact::Ended { callback, .. } => {
                 if let Some(callback) = callback {
                     self.keep(callback.id, message);
                 }
@@ -398,13 +405,13 @@ impl Story {
         self.records.sort_by_key(|record| record.order);
         for record in &self.records {
             match &record.fact {
-                Fact::Kept(Keepsake::Note { agent, note }) => {
+                TreeFact::Kept(AgentMetadata::Note { agent, note }) => {
                     self.notes.insert(*agent, note.clone());
                 }
-                Fact::Kept(Keepsake::Name { agent, name }) => {
+                TreeFact::Kept(AgentMetadata::Name { agent, name }) => {
                     self.names.insert(*agent, name.clone());
                 }
-                Fact::StopAsked { agent, note, .. } => {
+                TreeFact::StopAsked { agent, note, .. } => {
                     self.stop_notes.insert(*agent, note.clone());
                 }
                 _ => {}

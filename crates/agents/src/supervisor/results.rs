@@ -1,20 +1,20 @@
 //! Results, read from where they were written.
 
 use troupe_protocol::result::TaskResult;
-use troupe_protocol::tree::{AgentLine, Fact};
+use troupe_protocol::tree::{AgentLine, TreeFact};
 use troupe_protocol::{SessionId, SubmissionId};
-use troupe_store::{Error, Store};
+use troupe_store::{SessionStore, StoreError};
 
-use crate::desk::Trouble;
+use crate::tree_access::TreeError;
 
 /// Finds the result of a session's task; of the last one if none is named. It stands in the
 /// session's own log, or in the root's if that log could not be written.
 pub(super) async fn find(
-    store: &dyn Store,
+    store: &dyn SessionStore,
     root: Option<SessionId>,
     session: SessionId,
     task: Option<&SubmissionId>,
-) -> Result<Option<TaskResult>, Trouble> {
+) -> Result<Option<TaskResult>, TreeError> {
     let own = newest(lines(store, session).await?, session, task);
     let elsewhere = match root.filter(|root| *root != session) {
         Some(root) if own.is_none() || task.is_none() => {
@@ -28,11 +28,11 @@ pub(super) async fn find(
 }
 
 /// A session that never opened has no log, and so no lines.
-async fn lines(store: &dyn Store, session: SessionId) -> Result<Vec<AgentLine>, Trouble> {
+async fn lines(store: &dyn SessionStore, session: SessionId) -> Result<Vec<AgentLine>, TreeError> {
     match store.agent_lines(session).await {
         Ok(found) => Ok(found.lines.into_iter().map(|(_, line)| line).collect()),
-        Err(Error::NotFound { .. }) => Ok(Vec::new()),
-        Err(error) => Err(Trouble::Storage(error.to_string())),
+        Err(StoreError::NotFound { .. }) => Ok(Vec::new()),
+        Err(error) => Err(TreeError::Storage(error.to_string())),
     }
 }
 
@@ -43,8 +43,8 @@ fn newest(
 ) -> Option<(u64, TaskResult)> {
     lines.into_iter().rev().find_map(|line| {
         let is_asked = match (&line.record.fact, task) {
-            (Fact::Ended { task: ended, .. }, Some(task)) => ended == task,
-            (Fact::Ended { .. }, None) => true,
+            (TreeFact::Ended { task: ended, .. }, Some(task)) => ended == task,
+            (TreeFact::Ended { .. }, None) => true,
             _ => false,
         };
         let result = line.result.filter(|_| is_asked)?;

@@ -13,16 +13,18 @@ use troupe_protocol::op::{ReviewRequest, ReviewTarget};
 use troupe_protocol::policy::CollaborationMode;
 use troupe_protocol::result::{StructuredOutput, TaskResult};
 use troupe_protocol::spawn::{ApprovalRoute, CallbackConfig, HistoryShare};
-use troupe_protocol::tree::{CallbackMode, Caller, End, OnParentInterrupt};
+use troupe_protocol::tree::{CallbackMode, Caller, OnParentInterrupt, TaskEnding};
 use troupe_protocol::{AgentId, StopVerb, SubmissionId};
 
 use super::Supervisor;
-use super::handle::Agents;
-use super::input::{Input, SessionReport};
-use super::spawning::Newborn;
-use crate::desk::{CallbackChoice, Scope, SpawnRequest, StopRequest, Trouble, Turn};
-use crate::roles::Role;
+use super::handle::TreeHandle;
+use super::input::{SessionReport, SupervisorInput};
+use super::spawning::AcceptedSpawn;
+use crate::roles::AgentRole;
 use crate::tree::command::StopMode;
+use crate::tree_access::{
+    AgentScope, CallbackChoice, SpawnContext, SpawnRequest, TreeError, TreeStopRequest,
+};
 
 const TOOL: &str = "review";
 const ROLE: &str = "reviewer";
@@ -37,7 +39,7 @@ static SCHEMA: LazyLock<Value> = LazyLock::new(|| {
         .to_value()
 });
 
-impl Agents {
+impl TreeHandle {
     pub(crate) async fn review(
         &self,
         agent: AgentId,
@@ -54,7 +56,7 @@ impl Agents {
             return Err("the session is not open".to_owned());
         }
         let (reply, answer) = oneshot::channel();
-        self.post(Input::Report(SessionReport::Reviewing {
+        self.post(SupervisorInput::Report(SessionReport::Reviewing {
             agent,
             submission,
             request,
@@ -67,14 +69,14 @@ impl Agents {
     }
 
     /// Stops the reviewers that are at work. What each was asked to do ends without findings.
-    pub async fn cancel_reviews(&self) -> Result<(), Trouble> {
+    pub async fn cancel_reviews(&self) -> Result<(), TreeError> {
         let desk = self.user();
-        let agents = desk.list(Scope::All, false).await?;
+        let agents = desk.list(AgentScope::All, false).await?;
         let reviews = agents.iter().filter(|view| {
             let tool = view.spec.as_ref().map(|spec| spec.tool.as_str());
             tool == Some(TOOL) && !view.status.is_final()
         });
-        desk.stop(StopRequest {
+        desk.stop(TreeStopRequest {
             verb: StopVerb::Cancel,
             targets: reviews.map(|view| view.path.clone()).collect(),
             mode: StopMode::Act,
@@ -91,21 +93,21 @@ impl Supervisor {
         agent: AgentId,
         submission: SubmissionId,
         request: ReviewRequest,
-        role: Arc<Role>,
+        role: Arc<AgentRole>,
         reply: oneshot::Sender<Result<(), String>>,
     ) {
         let wish = self.reviewer(submission.clone(), &request.target);
         let born = self.try_spawn(Caller::User.into(), wish, &role);
         let told = match born {
             Err(trouble) => Err(trouble.to_string()),
-            Ok(Newborn {
+            Ok(AcceptedSpawn {
                 agent: child,
                 effects,
                 contents,
                 note,
                 ..
             }) => {
-                self.tell_under(
+                self.tell_for_submission(
                     Some(submission),
                     agent,
                     vec![EventMsg::EnteredReviewMode {
@@ -147,7 +149,7 @@ impl Supervisor {
             },
             thread_note: None,
             fork_answer: None,
-            turn: Turn {
+            turn: SpawnContext {
                 task: submission,
                 call: None,
                 message_index: 0,
@@ -167,11 +169,11 @@ impl Supervisor {
     pub(super) fn review_end(
         &self,
         agent: AgentId,
-        end: End,
+        end: TaskEnding,
         result: &TaskResult,
     ) -> Option<(AgentId, EventMsg)> {
         let member = self.members.get(&agent)?;
-        if member.spec.tool != TOOL || member.has_answered || end == End::Replaced {
+        if member.spec.tool != TOOL || member.has_answered || end == TaskEnding::Replaced {
             return None;
         }
         let value = match &result.output {
@@ -189,7 +191,7 @@ impl Supervisor {
         let parent = node.and_then(|node| node.parent);
         let point = node.and_then(|node| node.genealogy.as_ref()?.point.as_ref());
         let submission = point.map(|point| point.task.clone());
-        self.tell_under(submission, parent.unwrap_or(AgentId::ROOT), vec![event]);
+        self.tell_for_submission(submission, parent.unwrap_or(AgentId::ROOT), vec![event]);
     }
 }
 

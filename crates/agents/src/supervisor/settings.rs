@@ -9,14 +9,14 @@ use troupe_engine::ConfigureError;
 use troupe_protocol::SessionId;
 use troupe_protocol::op::ConfigureSession;
 use troupe_protocol::spawn::CallbackConfig;
-use troupe_protocol::tree::{Fact, Keepsake, Record};
-use troupe_store::{Error, Store};
+use troupe_protocol::tree::{AgentMetadata, TreeFact, TreeRecord};
+use troupe_store::{SessionStore, StoreError};
 
-use super::handle::{Options, Recovery};
+use super::handle::{RecoveryPolicy, TreeOptions};
 use crate::callback;
 use crate::families::Family;
 use crate::roles::TypeChoices;
-use crate::tree::Limits;
+use crate::tree::TreeLimits;
 
 /// Whose log has what is kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -41,15 +41,15 @@ pub trait SettingsReader: Send + Sync + fmt::Debug {
 /// The section `[agents]` as it holds for one session.
 #[derive(Debug, Clone)]
 pub struct TreeSettings {
-    pub limits: Limits,
+    pub limits: TreeLimits,
     /// The tool families that agents are offered.
     pub families: Vec<Family>,
     /// Models and efforts of roles, over what their files say.
     pub types: TypeChoices,
-    pub recovery: Recovery,
+    pub recovery: RecoveryPolicy,
 }
 
-impl Options {
+impl TreeOptions {
     /// Returns what holds for a session that is configured like this.
     pub(crate) fn settings(
         &self,
@@ -81,12 +81,14 @@ pub(crate) struct KeptSettings {
 }
 
 impl KeptSettings {
-    pub(super) fn of(records: &[Record]) -> Self {
+    pub(super) fn of(records: &[TreeRecord]) -> Self {
         let mut kept = Self::default();
         for record in records {
             match &record.fact {
-                Fact::Kept(Keepsake::Callback(config)) => kept.callback = Some(config.clone()),
-                Fact::Kept(Keepsake::Enabled { enabled }) => kept.enabled = Some(*enabled),
+                TreeFact::Kept(AgentMetadata::Callback(config)) => {
+                    kept.callback = Some(config.clone())
+                }
+                TreeFact::Kept(AgentMetadata::Enabled { enabled }) => kept.enabled = Some(*enabled),
                 _ => {}
             }
         }
@@ -94,15 +96,18 @@ impl KeptSettings {
     }
 
     /// Reads what the root of a tree said. A session that said something has a tree.
-    pub(crate) async fn read(store: &dyn Store, root: SessionId) -> Result<Self, Error> {
+    pub(crate) async fn read(
+        store: &dyn SessionStore,
+        root: SessionId,
+    ) -> Result<Self, StoreError> {
         let lines = match store.agent_lines(root).await {
             Ok(lines) => lines.lines,
-            Err(Error::NotFound { .. }) => return Ok(Self::default()),
+            Err(StoreError::NotFound { .. }) => return Ok(Self::default()),
             Err(error) => return Err(error),
         };
         let own = lines.into_iter().map(|(_, line)| line);
         let own = own.filter(|line| line.tree == root);
-        let mut records: Vec<Record> = own.map(|line| line.record).collect();
+        let mut records: Vec<TreeRecord> = own.map(|line| line.record).collect();
         records.sort_by_key(|record| record.order);
         Ok(Self::of(&records))
     }
@@ -110,10 +115,10 @@ impl KeptSettings {
 
 /// What holds for the session now.
 #[derive(Debug)]
-pub(super) struct CurrentSettings(Mutex<Held>);
+pub(super) struct CurrentSettings(Mutex<HeldSettings>);
 
 #[derive(Debug)]
-struct Held {
+struct HeldSettings {
     settings: TreeSettings,
     /// The settings that the root was configured with; its children have them too.
     config: Map<String, Value>,
@@ -128,8 +133,8 @@ struct Held {
 }
 
 impl CurrentSettings {
-    pub(super) fn new(options: &Options, settings: TreeSettings) -> Self {
-        Self(Mutex::new(Held {
+    pub(super) fn new(options: &TreeOptions, settings: TreeSettings) -> Self {
+        Self(Mutex::new(HeldSettings {
             settings,
             config: Map::new(),
             callback: options.callback.clone(),
@@ -177,7 +182,7 @@ impl CurrentSettings {
     }
 
     /// Returns what the root said of its tools for agents, if it is not written down yet.
-    pub(super) fn settle_enabled(&self) -> Option<bool> {
+    pub(super) fn take_unwritten_enabled(&self) -> Option<bool> {
         let mut held = self.held();
         let is_new = std::mem::take(&mut held.enabled_is_new);
         held.enabled.filter(|_| is_new)
@@ -214,7 +219,7 @@ impl CurrentSettings {
         self.held().config.clone()
     }
 
-    fn held(&self) -> MutexGuard<'_, Held> {
+    fn held(&self) -> MutexGuard<'_, HeldSettings> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -8,33 +8,36 @@ use tokio::sync::oneshot;
 use troupe_protocol::policy::SandboxPolicy;
 use troupe_protocol::spawn::{AnsweredCall, CallbackConfig, SpawnSpec};
 use troupe_protocol::tree::{
-    AgentMessage, Bond, CallbackMode, Caller, Genealogy, Keepsake, MessageId, Reach, SpawnPoint,
+    AgentMessage, AgentMetadata, CallbackMode, Caller, Genealogy, MessageId, MessageReach,
+    ParentLink, SpawnPoint,
 };
 use troupe_protocol::{AgentId, SessionId, SubmissionId};
 
 use super::Supervisor;
-use super::lines::Contents;
-use super::member::Member;
+use super::fact_lines::FactContents;
+use super::member::TreeMember;
 use super::requests::{answer, normalised};
-use crate::desk::{Catalogue, Listing, ModelChoice, SpawnRequest, Spawned, Trouble};
-use crate::rights::{self, Parent, Settled};
-use crate::roles::{Messages, Persona, Role, RoleDialect};
-use crate::tree::Effect;
-use crate::tree::command::{Spawn, Spawner, What};
-use crate::tree::effect::Answer;
+use crate::rights::{self, ParentRights, SettledSpawn};
+use crate::roles::{AgentRole, Persona, RoleDialect, RoleMessages};
+use crate::tree::TreeEffect;
+use crate::tree::command::{SpawnCaller, SpawnCommand, TreeAction};
+use crate::tree::effect::CommandReply;
+use crate::tree_access::{
+    ModelChoice, ModelListState, SpawnCatalogue, SpawnRequest, SpawnedAgent, TreeError,
+};
 
 impl Supervisor {
     pub(super) fn spawn(
         &mut self,
-        by: Spawner,
+        by: SpawnCaller,
         request: SpawnRequest,
-        role: &Arc<Role>,
-        reply: oneshot::Sender<Result<Spawned, Trouble>>,
+        role: &Arc<AgentRole>,
+        reply: oneshot::Sender<Result<SpawnedAgent, TreeError>>,
     ) {
         match self.try_spawn(by, request, role) {
             Err(trouble) => answer(reply, Err(trouble)),
             Ok(newborn) => {
-                let Newborn {
+                let AcceptedSpawn {
                     agent,
                     settled,
                     effects,
@@ -42,8 +45,8 @@ impl Supervisor {
                     note,
                 } = newborn;
                 self.perform_and_answer(effects, contents, move |this, told| {
-                    if let Answer::Spawned { .. } = told {
-                        let spawned = Spawned {
+                    if let CommandReply::Spawned { .. } = told {
+                        let spawned = SpawnedAgent {
                             view: this.view(agent),
                             requested: settled.requested,
                             effective: settled.effective,
@@ -59,10 +62,10 @@ impl Supervisor {
 
     pub(super) fn try_spawn(
         &mut self,
-        by: Spawner,
+        by: SpawnCaller,
         request: SpawnRequest,
-        role: &Arc<Role>,
-    ) -> Result<Newborn, Trouble> {
+        role: &Arc<AgentRole>,
+    ) -> Result<AcceptedSpawn, TreeError> {
         let parent = by.parent();
         let persona = match &request.agent_name {
             Some(name) => Some(role.persona(name)?),
@@ -78,22 +81,22 @@ impl Supervisor {
             forking_call: self.forking_call(&request, birth.session, parent),
             ..settled.spec.clone()
         });
-        let effects = self.command(What::Spawn(birth))?;
-        let agent = born(&effects).ok_or(Trouble::Ended)?;
+        let effects = self.command(TreeAction::Spawn(birth))?;
+        let agent = spawned_agent(&effects).ok_or(TreeError::Ended)?;
         self.shared.ceilings.born(agent, Some(parent), &spec);
-        let mut member = Member::new(Arc::clone(&spec));
+        let mut member = TreeMember::new(Arc::clone(&spec));
         member.note.clone_from(&note);
         self.members.insert(agent, Box::new(member));
-        let contents = Contents {
+        let contents = FactContents {
             spec: Some(spec),
             message: (!request.items.is_empty()).then_some(AgentMessage {
                 items: request.items,
                 metadata: None,
                 client_id: None,
             }),
-            ..Contents::default()
+            ..FactContents::default()
         };
-        Ok(Newborn {
+        Ok(AcceptedSpawn {
             agent,
             settled,
             effects,
@@ -107,22 +110,22 @@ impl Supervisor {
     /// somebody names it.
     fn settle_rights(
         &self,
-        parent: &Parent,
-        role: &Role,
+        parent: &ParentRights,
+        role: &AgentRole,
         persona: Option<&Persona>,
         request: &SpawnRequest,
-    ) -> Result<Settled, Trouble> {
+    ) -> Result<SettledSpawn, TreeError> {
         let catalogue = &*self.shared.options.catalogue;
         let settle = || rights::settle(parent, role, persona, request, catalogue);
         match settle() {
-            Err(Trouble::UnknownModel { tool, model, known }) => match catalogue.listing() {
-                Listing::Whole => settle(),
-                Listing::Loading => Err(Trouble::ModelsLoading { tool }),
-                Listing::Unavailable { why } => {
+            Err(TreeError::UnknownModel { tool, model, known }) => match catalogue.listing() {
+                ModelListState::Whole => settle(),
+                ModelListState::Loading => Err(TreeError::ModelsLoading { tool }),
+                ModelListState::Unavailable { why } => {
                     let named = self.named_models(&request.turn.cwd, known);
                     if !named.models.iter().any(|choice| choice.name == model) {
                         let known = named.models.into_iter().map(|choice| choice.name);
-                        return Err(Trouble::UnlistedModel {
+                        return Err(TreeError::UnlistedModel {
                             tool,
                             model,
                             known: known.collect(),
@@ -162,7 +165,13 @@ impl Supervisor {
         NamedModels { offers, models }
     }
 
-    fn birth(&self, by: Spawner, request: &SpawnRequest, role: &Role, spec: &SpawnSpec) -> Spawn {
+    fn birth(
+        &self,
+        by: SpawnCaller,
+        request: &SpawnRequest,
+        role: &AgentRole,
+        spec: &SpawnSpec,
+    ) -> SpawnCommand {
         let persona = spec.agent_name.as_deref();
         let name = request.name.as_deref().or(request.label.as_deref());
         let name = name.or(persona).unwrap_or(&spec.agent_type);
@@ -171,7 +180,7 @@ impl Supervisor {
         } else {
             CallbackMode::Off
         };
-        Spawn {
+        SpawnCommand {
             by,
             session: self.shared.ids.session(),
             name: name.to_owned(),
@@ -183,13 +192,13 @@ impl Supervisor {
                     message_index: request.turn.message_index,
                 }),
             },
-            bond: Bond {
+            bond: ParentLink {
                 callback,
                 on_parent_interrupt: request.on_parent_interrupt,
                 reach: match role.messages {
-                    Some(Messages::Subtree) => Reach::Subtree,
-                    Some(Messages::Parent) => Reach::Parent,
-                    Some(Messages::Family) | None => Reach::Family,
+                    Some(RoleMessages::Subtree) => MessageReach::Subtree,
+                    Some(RoleMessages::Parent) => MessageReach::Parent,
+                    Some(RoleMessages::Family) | None => MessageReach::Family,
                 },
             },
             message: (!request.items.is_empty()).then(|| MessageId(self.shared.ids.session().0)),
@@ -209,9 +218,9 @@ impl Supervisor {
     }
 
     /// What the tree lets a parent hand down.
-    fn rights_of(&self, parent: AgentId) -> Parent {
+    fn rights_of(&self, parent: AgentId) -> ParentRights {
         let spec = self.members.get(&parent).map(|member| &member.spec);
-        Parent {
+        ParentRights {
             spec: spec.cloned(),
             tools: spec.map_or_else(Vec::new, |spec| spec.tools.clone()),
             callback: self.inherited_callback(parent),
@@ -247,12 +256,15 @@ impl Supervisor {
         if note.is_none() {
             return;
         }
-        let keepsake = Keepsake::Note { agent, note };
+        let keepsake = AgentMetadata::Note { agent, note };
         let by = caller;
-        match self.command(What::Keep { by, keepsake }) {
-            Ok(effects) => self.perform(effects, Contents::default()),
+        match self.command(TreeAction::Keep { by, keepsake }) {
+            Ok(effects) => self.perform(effects, FactContents::default()),
             Err(trouble) => {
-                self.warn(caller.log(), format!("the note was not set: {trouble}"));
+                self.warn(
+                    caller.log_owner(),
+                    format!("the note was not set: {trouble}"),
+                );
             }
         }
     }
@@ -261,11 +273,11 @@ impl Supervisor {
 /// What there is where nobody lists models.
 #[derive(Debug)]
 struct NamedModels<'a> {
-    offers: &'a dyn Catalogue,
+    offers: &'a dyn SpawnCatalogue,
     models: Vec<ModelChoice>,
 }
 
-impl Catalogue for NamedModels<'_> {
+impl SpawnCatalogue for NamedModels<'_> {
     fn models(&self) -> Option<Vec<ModelChoice>> {
         Some(self.models.clone())
     }
@@ -280,17 +292,17 @@ impl Catalogue for NamedModels<'_> {
 }
 
 /// A child that the tree has agreed to, and what is to be done for it.
-pub(super) struct Newborn {
+pub(super) struct AcceptedSpawn {
     pub agent: AgentId,
-    pub settled: Settled,
-    pub effects: Vec<Effect>,
-    pub contents: Contents,
+    pub settled: SettledSpawn,
+    pub effects: Vec<TreeEffect>,
+    pub contents: FactContents,
     pub note: Option<String>,
 }
 
-fn born(effects: &[Effect]) -> Option<AgentId> {
+fn spawned_agent(effects: &[TreeEffect]) -> Option<AgentId> {
     effects.iter().find_map(|effect| match effect {
-        Effect::Answer(Answer::Spawned { agent, .. }) => Some(*agent),
+        TreeEffect::Answer(CommandReply::Spawned { agent, .. }) => Some(*agent),
         _ => None,
     })
 }

@@ -1,16 +1,16 @@
 //! Watchdogs: messages that come by themselves.
 
 use troupe_protocol::event::BackgroundEvent;
-use troupe_protocol::tree::{Caller, Keepsake, MailKind, MessageId, Sender};
+use troupe_protocol::tree::{AgentMetadata, Caller, MailKind, MailSender, MessageId};
 use troupe_protocol::{AgentId, EventMsg};
 
-use super::lines::Contents;
-use super::{State, Supervisor};
-use crate::desk::{Trouble, WatchdogAction, WatchdogRequest, Watched};
-use crate::tree::agent::Place;
-use crate::tree::command::{Form, Letter, Urgency, What};
-use crate::tree::effect::{Answer, Receipt};
-use crate::tree::{Effect, Refusal};
+use super::fact_lines::FactContents;
+use super::{Supervisor, SupervisorState};
+use crate::tree::agent::AgentLiveness;
+use crate::tree::command::{MessageForm, SendCommand, SendUrgency, TreeAction};
+use crate::tree::effect::{CommandReply, DeliveryReceipt};
+use crate::tree::{TreeEffect, TreeRefusal};
+use crate::tree_access::{TreeError, WatchdogAction, WatchdogOutcome, WatchdogRequest};
 use crate::watchdog;
 
 impl Supervisor {
@@ -20,7 +20,7 @@ impl Supervisor {
         caller: Caller,
         target: &str,
         request: WatchdogRequest,
-    ) -> Result<Watched, Trouble> {
+    ) -> Result<WatchdogOutcome, TreeError> {
         let (by, target) = (caller, self.resolve(caller, target)?);
         let (keepsake, watched) = match request {
             WatchdogRequest::Cancel => {
@@ -29,8 +29,8 @@ impl Supervisor {
                 } else {
                     WatchdogAction::NotFound
                 };
-                let keepsake = Keepsake::WatchdogOff { by, target };
-                let watched = Watched {
+                let keepsake = AgentMetadata::WatchdogOff { by, target };
+                let watched = WatchdogOutcome {
                     agent: target,
                     interval_s: 0,
                     message: String::new(),
@@ -46,18 +46,18 @@ impl Supervisor {
                 let place = self
                     .watchdogs
                     .check(by, target, interval_s, &message)
-                    .map_err(|problem| Trouble::Invalid(problem.to_string()))?;
+                    .map_err(|problem| TreeError::Invalid(problem.to_string()))?;
                 let action = match place {
-                    watchdog::Place::Taken => WatchdogAction::Replaced,
-                    watchdog::Place::Free => WatchdogAction::Started,
+                    watchdog::WatchdogSlot::Taken => WatchdogAction::Replaced,
+                    watchdog::WatchdogSlot::Free => WatchdogAction::Started,
                 };
-                let keepsake = Keepsake::Watchdog {
+                let keepsake = AgentMetadata::Watchdog {
                     by,
                     target,
                     interval_s,
                     message: message.clone(),
                 };
-                let watched = Watched {
+                let watched = WatchdogOutcome {
                     agent: target,
                     interval_s,
                     message,
@@ -67,11 +67,11 @@ impl Supervisor {
             }
         };
         if watched.action != WatchdogAction::NotFound {
-            let effects = self.command(What::Keep {
+            let effects = self.command(TreeAction::Keep {
                 by: caller,
                 keepsake,
             })?;
-            self.perform(effects, Contents::default());
+            self.perform(effects, FactContents::default());
         }
         if let WatchdogAction::Started | WatchdogAction::Replaced = watched.action {
             self.tell_watchdog(by, &watched);
@@ -80,8 +80,8 @@ impl Supervisor {
     }
 
     /// Each ping costs a request, also when nobody is there to see it: people are told.
-    fn tell_watchdog(&mut self, by: Caller, watched: &Watched) {
-        let (who, whom) = (self.path_of(by.log()), self.path_of(watched.agent));
+    fn tell_watchdog(&mut self, by: Caller, watched: &WatchdogOutcome) {
+        let (who, whom) = (self.path_of(by.log_owner()), self.path_of(watched.agent));
         let message = format!(
             "agent {who} has set up a watchdog: {whom} is written to every {} s, also while \
              nobody is connected, until the watchdog is cancelled or one of the two is closed",
@@ -96,21 +96,21 @@ impl Supervisor {
     }
 
     /// A timer for an agent that takes no input would never ring.
-    fn must_be_watchable(&self, target: AgentId) -> Result<(), Trouble> {
+    fn must_be_watchable(&self, target: AgentId) -> Result<(), TreeError> {
         let node = self.tree.get(target);
-        if node.is_some_and(|node| node.place == Place::Pruned) {
+        if node.is_some_and(|node| node.place == AgentLiveness::Pruned) {
             let message = format!("agent {target} was pruned; only its result is left");
-            return Err(Trouble::Invalid(message));
+            return Err(TreeError::Invalid(message));
         }
         if node.is_some_and(|node| node.lifecycle.is_shutdown()) {
-            return Err(Refusal::Closed(target).into());
+            return Err(TreeRefusal::Closed(target).into());
         }
         Ok(())
     }
 
     /// Sends what is due, except to who has not read the last one yet.
     pub(super) fn ping(&mut self) {
-        if !matches!(self.state, State::Running) {
+        if !matches!(self.state, SupervisorState::Running) {
             return;
         }
         let now = self.now().0;
@@ -124,7 +124,7 @@ impl Supervisor {
     fn has_unread_ping(&self, by: Caller, target: AgentId) -> bool {
         let from_same = |kind: &MailKind| match kind {
             MailKind::Interrupt { from } | MailKind::Regular { from } => {
-                *from == Sender::Watchdog(by.log())
+                *from == MailSender::Watchdog(by.log_owner())
             }
             MailKind::Callback { .. } => false,
         };
@@ -134,24 +134,24 @@ impl Supervisor {
 
     /// Sends a watchdog's message. A timer that will never reach its agent again ends.
     fn send_ping(&mut self, by: Caller, to: AgentId, text: String) {
-        let letter = Letter {
-            from: Sender::Watchdog(by.log()),
+        let letter = SendCommand {
+            from: MailSender::Watchdog(by.log_owner()),
             to,
             message: MessageId(self.shared.ids.session().0),
-            urgency: Urgency::Regular,
-            form: Form::Words,
+            urgency: SendUrgency::Regular,
+            form: MessageForm::Words,
         };
-        let is_dead = |effect: &Effect| {
+        let is_dead = |effect: &TreeEffect| {
             matches!(
                 effect,
-                Effect::Answer(Answer::Receipt(Receipt::Dead { .. }))
+                TreeEffect::Answer(CommandReply::Receipt(DeliveryReceipt::Dead { .. }))
             )
         };
-        match self.command(What::Send(letter)) {
+        match self.command(TreeAction::Send(letter)) {
             Ok(effects) if effects.iter().any(is_dead) => self.end_watchdog(by, to),
             Ok(effects) => {
-                self.perform(effects, Contents::saying(text));
-                let (who, whom) = (self.path_of(by.log()), self.path_of(to));
+                self.perform(effects, FactContents::saying(text));
+                let (who, whom) = (self.path_of(by.log_owner()), self.path_of(to));
                 let event = EventMsg::BackgroundEvent(BackgroundEvent {
                     message: format!("the watchdog of agent {who} has written to {whom}"),
                     is_final: false,
@@ -159,7 +159,9 @@ impl Supervisor {
                 });
                 self.tell(AgentId::ROOT, vec![event]);
             }
-            Err(Trouble::Refused(Refusal::OutsideSubtree { .. } | Refusal::Unknown(_))) => {
+            Err(TreeError::Refused(
+                TreeRefusal::OutsideSubtree { .. } | TreeRefusal::Unknown(_),
+            )) => {
                 self.end_watchdog(by, to);
             }
             // Its inbox is full, or it rests: another time.
@@ -168,7 +170,7 @@ impl Supervisor {
     }
 
     fn end_watchdog(&mut self, by: Caller, target: AgentId) {
-        let keepsake = Keepsake::WatchdogOff { by, target };
-        self.drive(What::Keep { by, keepsake });
+        let keepsake = AgentMetadata::WatchdogOff { by, target };
+        self.drive(TreeAction::Keep { by, keepsake });
     }
 }

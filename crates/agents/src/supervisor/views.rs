@@ -2,19 +2,19 @@
 
 use std::sync::Arc;
 
-use troupe_engine::{Host as _, Pulse};
+use troupe_engine::{SessionActivity, SessionHost as _};
 use troupe_protocol::AgentId;
 use troupe_protocol::agent::AgentStatus;
 use troupe_protocol::spawn::HistoryShare;
 use troupe_protocol::usage::TokenUsage;
 
 use super::Supervisor;
-use super::member::Member;
+use super::member::TreeMember;
 use crate::callback;
-use crate::desk::AgentView;
-use crate::tree::Agent;
-use crate::tree::agent::Place;
+use crate::tree::AgentRecord;
+use crate::tree::agent::AgentLiveness;
 use crate::tree::lifecycle::Lifecycle;
+use crate::tree_access::AgentView;
 
 /// Characters of a message that stand for the whole of it in lists.
 const PREVIEW_CHARS_MAX: usize = 160;
@@ -58,12 +58,12 @@ impl Supervisor {
             now_ms: self.now().0,
             pending: node.inbox.depth(),
             last_task,
-            pulse: self.pulse(agent),
+            pulse: self.live_vitals(agent),
             reasoning_header: member.and_then(|member| member.reasoning_header.clone()),
             usage: self.usage(agent),
             subtree_usage: self.subtree_usage(agent),
             initial_message_count: initial_message_count(node, member),
-            pruned: node.place == Place::Pruned,
+            pruned: node.place == AgentLiveness::Pruned,
         }
     }
 
@@ -73,19 +73,19 @@ impl Supervisor {
     }
 
     /// Returns what an agent does, while it is in memory. The root always is.
-    fn pulse(&self, agent: AgentId) -> Option<Pulse> {
+    fn live_vitals(&self, agent: AgentId) -> Option<SessionActivity> {
         if agent == AgentId::ROOT {
             return Some(self.root.vitals.read());
         }
         let membership = self.members.get(&agent)?.membership()?;
-        Some(membership.vitals().read())
+        Some(membership.activity_handle().read())
     }
 
     /// Returns the agent's own tokens: all that its session has asked a model for, and nothing
     /// that it was given with a shared history. Those of an agent that is not in memory are
     /// those of its ended tasks, because others it has none.
     fn usage(&self, agent: AgentId) -> TokenUsage {
-        match (self.pulse(agent), self.members.get(&agent)) {
+        match (self.live_vitals(agent), self.members.get(&agent)) {
             (Some(pulse), _) => pulse.usage,
             (None, Some(member)) => member.usage,
             (None, None) => TokenUsage::default(),
@@ -108,15 +108,15 @@ impl Supervisor {
         agent: AgentId,
         target: AgentId,
         result: &troupe_protocol::result::TaskResult,
-    ) -> callback::Context {
+    ) -> callback::CallbackContext {
         let view = self.view(agent);
         let parent = self.tree.get(target).map(|node| node.session);
-        callback::Context::new(&view, parent.unwrap_or(self.root.session), result)
+        callback::CallbackContext::new(&view, parent.unwrap_or(self.root.session), result)
     }
 }
 
 /// Returns how much of its parent's conversation an agent began with.
-fn initial_message_count(node: &Agent, member: Option<&Member>) -> Option<u32> {
+fn initial_message_count(node: &AgentRecord, member: Option<&TreeMember>) -> Option<u32> {
     match member.map_or(HistoryShare::None, |member| member.spec.history) {
         HistoryShare::None => Some(0),
         HistoryShare::All => {

@@ -9,35 +9,37 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::AbortOnDropHandle;
 use troupe_protocol::AgentId;
 use troupe_protocol::discard;
-use troupe_protocol::tree::{Caller, MailKind, MessageId, Sender};
-use troupe_tools::Claim;
+use troupe_protocol::tree::{Caller, MailKind, MailSender, MessageId};
+use troupe_tools::DeliveryClaim;
 
-use super::input::{Input, Wait};
-use super::lines::Contents;
-use super::requests::{Resolved, answer};
+use super::fact_lines::FactContents;
+use super::input::{SupervisorInput, WaitRequest};
+use super::requests::{ResolvedTargets, answer};
 use super::{Supervisor, results};
-use crate::desk::{AgentView, Finished, Heard, Targets, Trouble, Waited};
-use crate::tree::command::{WaitFor, What};
-use crate::tree::effect::{Answer, WaitAnswer, WaitEnd};
+use crate::tree::command::{TreeAction, WaitFor};
+use crate::tree::effect::{CommandReply, WaitAnswer, WaitEnd};
 use crate::tree::id::WaitId;
-use crate::tree::{Effect, Refusal};
+use crate::tree::{TreeEffect, TreeRefusal};
+use crate::tree_access::{
+    AgentView, FinishedTarget, ReceivedMessage, TreeError, WaitReport, WaitTargets,
+};
 
 #[derive(Debug, Default)]
-pub(super) struct Waits(BTreeMap<WaitId, Open>);
+pub(super) struct PendingWaits(BTreeMap<WaitId, PendingWait>);
 
 #[derive(Debug)]
-struct Open {
+struct PendingWait {
     /// Whose wait it is.
     waiter: AgentId,
     /// As they were named, with whom they mean.
     on: Vec<(String, AgentId)>,
     /// Names that mean nobody.
     unknown: Vec<String>,
-    reply: oneshot::Sender<Result<Waited, Trouble>>,
+    reply: oneshot::Sender<Result<WaitReport, TreeError>>,
     _timer: AbortOnDropHandle<()>,
 }
 
-impl Waits {
+impl PendingWaits {
     /// Forgets all. Whoever waits learns that the tree has ended.
     pub(super) fn clear(&mut self) {
         self.0.clear();
@@ -48,30 +50,30 @@ impl Supervisor {
     pub(super) fn wait(
         &mut self,
         caller: Caller,
-        wait: Wait,
-        reply: oneshot::Sender<Result<Waited, Trouble>>,
+        wait: WaitRequest,
+        reply: oneshot::Sender<Result<WaitReport, TreeError>>,
     ) {
-        let Wait {
+        let WaitRequest {
             on: targets,
             until,
             time,
             stop,
         } = wait;
-        let Resolved { known: on, unknown } = match &targets {
-            Targets::AnyChild => Resolved::default(),
-            Targets::Addresses(addresses) => match self.resolve_all(caller, addresses) {
+        let ResolvedTargets { known: on, unknown } = match &targets {
+            WaitTargets::AnyChild => ResolvedTargets::default(),
+            WaitTargets::Addresses(addresses) => match self.resolve_all(caller, addresses) {
                 Ok(resolved) => resolved,
                 Err(trouble) => return answer(reply, Err(trouble)),
             },
         };
         if on.is_empty() && !unknown.is_empty() {
-            return answer(reply, Ok(nobody_known(unknown)));
+            return answer(reply, Ok(only_unknown_targets(unknown)));
         }
         let wait_for = match targets {
-            Targets::AnyChild => WaitFor::AnyChild,
-            Targets::Addresses(_) => WaitFor::Agents(on.iter().map(|(_, id)| *id).collect()),
+            WaitTargets::AnyChild => WaitFor::AnyChild,
+            WaitTargets::Addresses(_) => WaitFor::Agents(on.iter().map(|(_, id)| *id).collect()),
         };
-        let what = What::Wait {
+        let what = TreeAction::Wait {
             by: caller,
             on: wait_for,
             until,
@@ -80,8 +82,8 @@ impl Supervisor {
             Ok(effects) => effects,
             Err(trouble) => return answer(reply, Err(trouble)),
         };
-        let Some(wait) = opened(&effects) else {
-            return answer(reply, Err(Trouble::Ended));
+        let Some(wait) = opened_wait(&effects) else {
+            return answer(reply, Err(TreeError::Ended));
         };
         // An agent that never was counts as ended, so there is nothing to wait for.
         let time = if unknown.is_empty() {
@@ -90,15 +92,15 @@ impl Supervisor {
             Duration::ZERO
         };
         let timer = self.time_wait(wait, time, stop);
-        let open = Open {
-            waiter: caller.log(),
+        let open = PendingWait {
+            waiter: caller.log_owner(),
             on,
             unknown,
             reply,
             _timer: timer,
         };
         self.waits.0.insert(wait, open);
-        self.perform(effects, Contents::default());
+        self.perform(effects, FactContents::default());
     }
 
     fn time_wait(
@@ -114,7 +116,7 @@ impl Supervisor {
                 () = stop.cancelled() => WaitEnd::Stopped,
             };
             discard!(
-                mailbox.send(Input::WaitOver { wait, why }),
+                mailbox.send(SupervisorInput::WaitOver { wait, why }),
                 "the actor has ended"
             );
         }))
@@ -122,15 +124,15 @@ impl Supervisor {
 
     pub(super) fn wait_over(&mut self, wait: WaitId, why: WaitEnd) {
         let what = match why {
-            WaitEnd::TimedOut => What::TimeOut { wait },
+            WaitEnd::TimedOut => TreeAction::TimeOut { wait },
             WaitEnd::Stopped | WaitEnd::Final | WaitEnd::Mail | WaitEnd::Exhausted => {
-                What::StopWaiting { wait }
+                TreeAction::StopWaiting { wait }
             }
         };
         match self.command(what) {
-            Ok(effects) => self.perform(effects, Contents::default()),
+            Ok(effects) => self.perform(effects, FactContents::default()),
             // Answered at the same moment: the answer is on its way and finds the entry.
-            Err(Trouble::Refused(_)) if why != WaitEnd::Stopped => {}
+            Err(TreeError::Refused(_)) if why != WaitEnd::Stopped => {}
             // Gone with the waiter's task, or with the tree: no answer will come.
             Err(_) => {
                 self.waits.0.remove(&wait);
@@ -143,11 +145,11 @@ impl Supervisor {
             return;
         };
         if told.end == WaitEnd::Exhausted {
-            return answer(open.reply, Err(Refusal::NothingToWaitFor.into()));
+            return answer(open.reply, Err(TreeRefusal::NothingToWaitFor.into()));
         }
         let tells = told.finals.iter().any(|told| !told.delivers.is_empty());
         let delivers = tells || !told.mail.is_empty();
-        let mut finished: Vec<Finished> = told
+        let mut finished: Vec<FinishedTarget> = told
             .finals
             .iter()
             .map(|told| {
@@ -159,7 +161,7 @@ impl Supervisor {
                 };
                 let named = open.on.iter().find(|(_, agent)| *agent == told.agent);
                 let member = self.members.get(&told.agent);
-                Finished {
+                FinishedTarget {
                     asked: named.map_or_else(|| view.session.to_string(), |(name, _)| name.clone()),
                     result: member
                         .and_then(|member| member.last_result.clone())
@@ -180,19 +182,19 @@ impl Supervisor {
         } else {
             WaitEnd::Final
         };
-        finished.extend(open.unknown.into_iter().map(never_was));
-        let waited = Waited {
+        finished.extend(open.unknown.into_iter().map(unknown_target));
+        let waited = WaitReport {
             end,
             finished,
             unfinished: waited_for.into_iter().map(|id| self.view(id)).collect(),
-            mail: self.heard(open.waiter, &told.mail),
-            claim: delivers.then_some(Claim(wait.0)),
+            mail: self.delivered_messages(open.waiter, &told.mail),
+            claim: delivers.then_some(DeliveryClaim(wait.0)),
         };
         self.answer_with_results(waited, open.reply);
     }
 
     /// Returns messages that a wait delivers, as they were sent.
-    fn heard(&self, waiter: AgentId, messages: &[MessageId]) -> Vec<Heard> {
+    fn delivered_messages(&self, waiter: AgentId, messages: &[MessageId]) -> Vec<ReceivedMessage> {
         let Some(node) = self.tree.get(waiter) else {
             return Vec::new();
         };
@@ -200,10 +202,10 @@ impl Supervisor {
         envelopes
             .filter_map(|envelope| match envelope.kind {
                 MailKind::Regular {
-                    from: Sender::Agent(from),
-                } => Some(Heard {
+                    from: MailSender::Agent(from),
+                } => Some(ReceivedMessage {
                     from: self.view(from),
-                    message: self.unmarked(from, self.mail_of(envelope.id)),
+                    message: self.without_sender_mark(from, self.mail_of(envelope.id)),
                 }),
                 _ => None,
             })
@@ -221,10 +223,10 @@ impl Supervisor {
     /// Answers at once if every result is at hand; else somebody reads them first.
     fn answer_with_results(
         &self,
-        mut waited: Waited,
-        reply: oneshot::Sender<Result<Waited, Trouble>>,
+        mut waited: WaitReport,
+        reply: oneshot::Sender<Result<WaitReport, TreeError>>,
     ) {
-        let missing = |finished: &Finished| {
+        let missing = |finished: &FinishedTarget| {
             finished.result.is_none()
                 && finished
                     .view
@@ -251,25 +253,25 @@ impl Supervisor {
     }
 }
 
-fn opened(effects: &[Effect]) -> Option<WaitId> {
+fn opened_wait(effects: &[TreeEffect]) -> Option<WaitId> {
     effects.iter().find_map(|effect| match effect {
-        Effect::Answer(Answer::Waiting { wait }) => Some(*wait),
+        TreeEffect::Answer(CommandReply::Waiting { wait }) => Some(*wait),
         _ => None,
     })
 }
 
-fn never_was(asked: String) -> Finished {
-    Finished {
+fn unknown_target(asked: String) -> FinishedTarget {
+    FinishedTarget {
         asked,
         view: None,
         result: None,
     }
 }
 
-fn nobody_known(unknown: Vec<String>) -> Waited {
-    Waited {
+fn only_unknown_targets(unknown: Vec<String>) -> WaitReport {
+    WaitReport {
         end: WaitEnd::Final,
-        finished: unknown.into_iter().map(never_was).collect(),
+        finished: unknown.into_iter().map(unknown_target).collect(),
         unfinished: Vec::new(),
         mail: Vec::new(),
         claim: None,

@@ -6,7 +6,7 @@ use thiserror::Error;
 use troupe_protocol::{AgentId, SessionId};
 
 use super::limits::{CANDIDATES_MAX, NAME_CHARS_MAX, SHORT_ID_CHARS_MIN};
-use super::memory::Memory;
+use super::memory::TreeMemory;
 
 pub(super) const ROOT_PATH: &str = "/root";
 
@@ -15,7 +15,7 @@ const PARENT: &str = "parent";
 const ROOT: &str = "root";
 
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
-pub enum AddressError {
+pub enum AgentAddressError {
     #[error(
         "no agent \"{0}\"; give an agent number, a path such as /root/name, a session id, \
          \"parent\" or \"root\""
@@ -30,17 +30,17 @@ pub enum AddressError {
     NoParent,
 }
 
-impl Memory {
+impl TreeMemory {
     /// Finds the agent that `text` means when `from` says it.
-    pub fn resolve(&self, from: AgentId, text: &str) -> Result<AgentId, AddressError> {
+    pub fn resolve(&self, from: AgentId, text: &str) -> Result<AgentId, AgentAddressError> {
         let text = text.trim();
-        let unknown = || AddressError::Unknown(text.to_owned());
+        let unknown = || AgentAddressError::Unknown(text.to_owned());
         match text {
             "" => return Err(unknown()),
             ROOT => return Ok(AgentId::ROOT),
             PARENT => {
                 let node = self.get(from).ok_or_else(unknown)?;
-                return node.parent.ok_or(AddressError::NoParent);
+                return node.parent.ok_or(AgentAddressError::NoParent);
             }
             _ => {}
         }
@@ -62,7 +62,7 @@ impl Memory {
     }
 
     /// A relative path and a short id can look alike; what fits both ways is ambiguous.
-    fn resolve_loosely(&self, from: AgentId, text: &str) -> Result<AgentId, AddressError> {
+    fn resolve_loosely(&self, from: AgentId, text: &str) -> Result<AgentId, AgentAddressError> {
         let mut found = Vec::new();
         if let Some(node) = self.get(from) {
             let path = format!("{}/{text}", node.path);
@@ -79,9 +79,9 @@ impl Memory {
             }
         }
         match found.as_slice() {
-            [] => Err(AddressError::Unknown(text.to_owned())),
+            [] => Err(AgentAddressError::Unknown(text.to_owned())),
             [agent] => Ok(*agent),
-            many => Err(AddressError::Ambiguous {
+            many => Err(AgentAddressError::Ambiguous {
                 text: text.to_owned(),
                 candidates: many
                     .iter()
@@ -102,7 +102,7 @@ pub(super) struct TakenNumbers(HashMap<String, u64>);
 impl TakenNumbers {
     /// Returns the path for a new child: its name made regular and, if an agent ever had
     /// it, numbered.
-    pub(super) fn free_path(&mut self, memory: &Memory, parent: &str, wanted: &str) -> String {
+    pub(super) fn free_path(&mut self, memory: &TreeMemory, parent: &str, wanted: &str) -> String {
         let name = regular_name(wanted);
         let plain = format!("{parent}/{name}");
         let reserved = name == ROOT || name == PARENT;

@@ -4,15 +4,15 @@ use troupe_protocol::{AgentId, SessionId};
 
 use super::id::{MessageId, TimeMs};
 use super::inbox::{Inbox, MailKind, TakeCallbacks};
-use super::lifecycle::{End, Lifecycle};
-use super::news::News;
+use super::lifecycle::{Lifecycle, TaskEnding};
+use super::unheard_ends::UnheardEnds;
 
 pub use troupe_protocol::tree::{
-    Bond, CallbackMode, Genealogy, OnParentInterrupt, Reach, SpawnPoint, StopOrder,
+    CallbackMode, Genealogy, MessageReach, OnParentInterrupt, ParentLink, SpawnPoint, StopOrder,
 };
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Agent {
+pub struct AgentRecord {
     pub id: AgentId,
     pub session: SessionId,
     /// The immediate caller, which hears of results. None for the root and for the released.
@@ -26,7 +26,7 @@ pub struct Agent {
     pub depth: u32,
     /// None for the root.
     pub genealogy: Option<Genealogy>,
-    pub bond: Bond,
+    pub bond: ParentLink,
     pub born_at: TimeMs,
     pub lifecycle: Lifecycle,
     /// When the lifecycle changed last.
@@ -38,15 +38,15 @@ pub struct Agent {
     /// When the last of them began; the birth before the first.
     pub task_since: TimeMs,
     pub inbox: Inbox,
-    pub news: News,
+    pub news: UnheardEnds,
     /// A stop that the running task has not answered yet.
     pub stop: Option<StopOrder>,
-    pub place: Place,
+    pub place: AgentLiveness,
 }
 
 /// Whether an agent is part of the live tree or only remembered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Place {
+pub enum AgentLiveness {
     Live,
     Pruned,
     /// Its log is gone, found so when the tree was restored. Not kept: a log that is put back
@@ -54,7 +54,7 @@ pub enum Place {
     Lost,
 }
 
-impl Agent {
+impl AgentRecord {
     /// Returns the message that would start this agent's next task.
     pub fn next_input(&self) -> Option<MessageId> {
         let stopped = self.stop.is_some_and(StopOrder::ends_input);
@@ -63,7 +63,7 @@ impl Agent {
 
     /// Returns the message at the head of the inbox, whether or not a stop is on its way.
     pub fn first_mail(&self) -> Option<MessageId> {
-        if self.place != Place::Live || self.lifecycle.is_shutdown() {
+        if self.place != AgentLiveness::Live || self.lifecycle.is_shutdown() {
             return None;
         }
         let callbacks = if self.lifecycle.takes_callbacks() {
@@ -86,7 +86,7 @@ impl Agent {
         let replaces = matches!(
             self.lifecycle,
             Lifecycle::Ended {
-                end: End::Replaced,
+                end: TaskEnding::Replaced,
                 ..
             }
         );
@@ -109,6 +109,6 @@ impl Agent {
 
     /// Tells whether the agent counts against `max_agents`.
     pub fn is_counted(&self) -> bool {
-        self.place == Place::Live && !self.lifecycle.is_shutdown()
+        self.place == AgentLiveness::Live && !self.lifecycle.is_shutdown()
     }
 }

@@ -1,29 +1,29 @@
 //! Everything that can happen to a tree.
 
-use troupe_protocol::tree::Keepsake;
+use troupe_protocol::tree::AgentMetadata;
 use troupe_protocol::{AgentId, SessionId, StopVerb, SubmissionId, TaskOutcome};
 
-use super::agent::{Bond, CallbackMode, Genealogy};
+use super::agent::{CallbackMode, Genealogy, ParentLink};
 use super::id::{Caller, MessageId, TimeMs, WaitId};
-use super::inbox::Sender;
+use super::inbox::MailSender;
 use super::status::WaitingOn;
 
 /// One happening and its moment.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Command {
+pub struct TreeCommand {
     pub at: TimeMs,
-    pub what: What,
+    pub what: TreeAction,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum What {
-    Spawn(Spawn),
-    Send(Letter),
+pub enum TreeAction {
+    Spawn(SpawnCommand),
+    Send(SendCommand),
     /// An agent, or the user, waits for one of these agents to end.
     Wait {
         by: Caller,
         on: WaitFor,
-        until: Until,
+        until: WaitCondition,
     },
     /// A wait's time is up.
     TimeOut {
@@ -33,7 +33,7 @@ pub enum What {
     StopWaiting {
         wait: WaitId,
     },
-    Stop(Stop),
+    Stop(StopCommand),
     /// Brings a closed or pruned agent back; an active one stays as it is.
     Resume {
         by: Caller,
@@ -42,7 +42,7 @@ pub enum What {
     /// A session tells of itself. Nothing else changes the status of a task in flight.
     Report {
         agent: AgentId,
-        report: Report,
+        report: TaskReport,
     },
     /// The process ends: every task is interrupted, to be continued later.
     Suspend,
@@ -55,7 +55,7 @@ pub enum What {
     /// Keeps something in the log of whoever asked for it.
     Keep {
         by: Caller,
-        keepsake: Keepsake,
+        keepsake: AgentMetadata,
     },
     /// Changes whether and how often an agent's caller is called back.
     Rebind {
@@ -65,27 +65,27 @@ pub enum What {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Spawn {
-    pub by: Spawner,
+pub struct SpawnCommand {
+    pub by: SpawnCaller,
     pub session: SessionId,
     /// The wish; the path in the answer is what became of it.
     pub name: String,
     pub genealogy: Genealogy,
-    pub bond: Bond,
+    pub bond: ParentLink,
     /// What it begins with; without one it waits to be told.
     pub message: Option<MessageId>,
 }
 
 /// Who asks for a child, and below whom.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Spawner {
+pub enum SpawnCaller {
     /// An agent that is in a task, below itself.
     Agent(AgentId),
     /// The user, below anybody.
     User { below: AgentId },
 }
 
-impl Spawner {
+impl SpawnCaller {
     pub fn parent(self) -> AgentId {
         match self {
             Self::Agent(agent) | Self::User { below: agent } => agent,
@@ -101,7 +101,7 @@ impl Spawner {
 }
 
 /// Who does not say it spawns below its own place: the user below the root.
-impl From<Caller> for Spawner {
+impl From<Caller> for SpawnCaller {
     fn from(caller: Caller) -> Self {
         match caller {
             Caller::User => Self::User {
@@ -114,17 +114,17 @@ impl From<Caller> for Spawner {
 
 /// A message without its contents. Sent again while it waits, it is the same message.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Letter {
-    pub from: Sender,
+pub struct SendCommand {
+    pub from: MailSender,
     pub to: AgentId,
     pub message: MessageId,
-    pub urgency: Urgency,
-    pub form: Form,
+    pub urgency: SendUrgency,
+    pub form: MessageForm,
 }
 
 /// How a message can be brought to its recipient.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Form {
+pub enum MessageForm {
     /// Also within the answer of a wait.
     Words,
     /// It has pictures or the like, which only a message of its own can bring.
@@ -132,7 +132,7 @@ pub enum Form {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Urgency {
+pub enum SendUrgency {
     /// Takes the place of the running task.
     Interrupt,
     Regular,
@@ -147,14 +147,14 @@ pub enum WaitFor {
 
 /// What is worth the end of a wait.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Until {
+pub enum WaitCondition {
     End,
     /// One of those that are waited for has ended, or writes to the waiter.
     EndOrMail,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Stop {
+pub struct StopCommand {
     pub by: Caller,
     pub verb: StopVerb,
     pub targets: Vec<AgentId>,
@@ -169,7 +169,7 @@ pub enum StopMode {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Report {
+pub enum TaskReport {
     /// A task began: the one that was asked for, with its message, or at the root a direct
     /// input.
     Started {

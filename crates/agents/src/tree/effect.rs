@@ -3,15 +3,15 @@
 
 use troupe_protocol::{AgentId, StopVerb, SubmissionId, TaskOutcome};
 
+use super::fold::TreeRecord;
 use super::id::{MessageId, TimeMs, WaitId};
-use super::inbox::Depth;
-use super::persist::Record;
-use super::status::{Status, WaitingOn};
+use super::inbox::InboxCounts;
+use super::status::{CurrentStatus, WaitingOn};
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Effect {
+pub enum TreeEffect {
     /// Append to the log of `record.log`, on disk before the next effect.
-    Persist(Record),
+    Persist(TreeRecord),
     /// Bring the session into memory: new, or from its rollout.
     Load {
         agent: AgentId,
@@ -52,26 +52,29 @@ pub enum Effect {
     Shut {
         agent: AgentId,
     },
-    Emit(Notice),
+    Emit(TreeNotice),
     /// What the caller of the command is told.
-    Answer(Answer),
+    Answer(CommandReply),
 }
 
 /// What the UI hears of.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Notice {
+pub enum TreeNotice {
     /// `subagent_lifecycle`, created.
     Created { agent: AgentId },
     /// `subagent_lifecycle`, status; with it `background_event`, final or not by the
     /// status.
     Status {
         agent: AgentId,
-        status: Status,
-        stint: Stint,
+        status: CurrentStatus,
+        stint: TaskSpan,
     },
     /// A closed or pruned agent is back, as it stood before. `subagent_lifecycle`, status;
     /// nothing has ended, so no `background_event`.
-    Reopened { agent: AgentId, status: Status },
+    Reopened {
+        agent: AgentId,
+        status: CurrentStatus,
+    },
     /// `background_event`: an interrupted task took these children along.
     ChildrenCancelled {
         parent: AgentId,
@@ -80,50 +83,50 @@ pub enum Notice {
     /// `subagent_lifecycle`, deleted.
     Deleted { agent: AgentId },
     /// `agent_inbox`.
-    Inbox { agent: AgentId, depth: Depth },
+    Inbox { agent: AgentId, depth: InboxCounts },
 }
 
 /// The task that a status is about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Stint {
+pub struct TaskSpan {
     /// When it began; the birth for a first one that did not begin yet.
     pub since: TimeMs,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Answer {
+pub enum CommandReply {
     Spawned {
         agent: AgentId,
         path: String,
-        status: Status,
+        status: CurrentStatus,
     },
-    Receipt(Receipt),
+    Receipt(DeliveryReceipt),
     /// The wait is open; `AnswerWait` follows, now or later.
     Waiting {
         wait: WaitId,
     },
-    Plan(Plan),
+    Plan(StopPlan),
     Resumed {
         agent: AgentId,
-        status: Status,
+        status: CurrentStatus,
     },
 }
 
 /// What became of a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Receipt {
+pub enum DeliveryReceipt {
     /// It starts a task now.
     Delivered,
     /// It will be taken; 1 is next.
     Queued { position: usize },
     /// It is in the inbox, and nothing is taken from there at present.
-    Held { why: HeldWhy },
+    Held { why: HoldReason },
     /// It was not put in the inbox.
-    Dead { why: DeadWhy },
+    Dead { why: UndeliverableReason },
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum HeldWhy {
+pub enum HoldReason {
     /// The running task cannot look until this is over.
     Waiting(WaitingOn),
     /// The running task is being interrupted.
@@ -131,7 +134,7 @@ pub enum HeldWhy {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum DeadWhy {
+pub enum UndeliverableReason {
     /// `resume_agent` brings it back.
     Closed,
     /// Only its result is left.
@@ -146,7 +149,7 @@ pub struct WaitAnswer {
     pub end: WaitEnd,
     /// Who had reached a final status at that moment, in the order of the request; of any
     /// child the ends that were news, in their order.
-    pub finals: Vec<Final>,
+    pub finals: Vec<FinalReport>,
     /// Messages that this answer delivers; consumed by `Report::WaitTaken`.
     pub mail: Vec<MessageId>,
 }
@@ -163,9 +166,9 @@ pub enum WaitEnd {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Final {
+pub struct FinalReport {
     pub agent: AgentId,
-    pub status: Status,
+    pub status: CurrentStatus,
     /// The ended task, whose result record has the text.
     pub task: Option<SubmissionId>,
     /// The news that this answer delivers, with their callbacks; consumed by
@@ -175,14 +178,14 @@ pub struct Final {
 
 /// What a stop touches.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Plan {
+pub struct StopPlan {
     pub verb: StopVerb,
-    pub touched: Vec<Touch>,
-    pub skipped: Vec<Skip>,
+    pub touched: Vec<PlannedStop>,
+    pub skipped: Vec<SkippedStop>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Touch {
+pub struct PlannedStop {
     pub agent: AgentId,
     pub action: StopVerb,
     /// The agent whose subtree is meant.
@@ -190,13 +193,13 @@ pub struct Touch {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Skip {
+pub struct SkippedStop {
     pub agent: AgentId,
-    pub why: SkipWhy,
+    pub why: StopSkipReason,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum SkipWhy {
+pub enum StopSkipReason {
     /// Nothing runs, and nothing is about to.
     Idle,
     /// It, or an agent below it, is not finished.

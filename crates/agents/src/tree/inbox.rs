@@ -4,14 +4,14 @@ use std::collections::VecDeque;
 
 use super::id::MessageId;
 
-pub use troupe_protocol::tree::{Envelope, MailKind, Sender};
+pub use troupe_protocol::tree::{MailEnvelope, MailKind, MailSender};
 
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Inbox(VecDeque<Envelope>);
+pub struct Inbox(VecDeque<MailEnvelope>);
 
 /// How much waits, as `agent_inbox` tells it.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Depth {
+pub struct InboxCounts {
     /// Regular messages and callbacks.
     pub messages: usize,
     pub interrupts: usize,
@@ -19,7 +19,7 @@ pub struct Depth {
 
 impl Inbox {
     /// Adds a message; one that is there already changes nothing.
-    pub fn put(&mut self, envelope: Envelope) {
+    pub fn put(&mut self, envelope: MailEnvelope) {
         if self.find(envelope.id).is_none() {
             self.0.push_back(envelope);
         }
@@ -27,7 +27,7 @@ impl Inbox {
 
     /// Returns the message that starts the next task of an idle agent. Of interrupts it is
     /// the newest: it takes the place of what those before it would have begun.
-    pub fn next(&self, callbacks: TakeCallbacks) -> Option<&Envelope> {
+    pub fn next(&self, callbacks: TakeCallbacks) -> Option<&MailEnvelope> {
         let callback = match callbacks {
             TakeCallbacks::Yes => self.callbacks().next(),
             TakeCallbacks::Held => None,
@@ -39,11 +39,11 @@ impl Inbox {
     }
 
     /// Returns the mail that came before a message, the oldest first.
-    pub fn older_than(&self, id: MessageId) -> impl Iterator<Item = &Envelope> {
+    pub fn older_than(&self, id: MessageId) -> impl Iterator<Item = &MailEnvelope> {
         self.0.iter().take_while(move |envelope| envelope.id != id)
     }
 
-    pub fn take(&mut self, id: MessageId) -> Option<Envelope> {
+    pub fn take(&mut self, id: MessageId) -> Option<MailEnvelope> {
         let at = self.0.iter().position(|envelope| envelope.id == id)?;
         let taken = self.0.remove(at);
         // Most inboxes are empty most of the time, and keep no room for mail then.
@@ -53,7 +53,7 @@ impl Inbox {
         taken
     }
 
-    pub fn find(&self, id: MessageId) -> Option<&Envelope> {
+    pub fn find(&self, id: MessageId) -> Option<&MailEnvelope> {
         self.0.iter().find(|envelope| envelope.id == id)
     }
 
@@ -65,7 +65,7 @@ impl Inbox {
     }
 
     /// Returns the mail in the order in which it is taken.
-    pub fn iter(&self) -> impl Iterator<Item = &Envelope> {
+    pub fn iter(&self) -> impl Iterator<Item = &MailEnvelope> {
         self.interrupts()
             .chain(self.regular())
             .chain(self.callbacks())
@@ -79,14 +79,14 @@ impl Inbox {
     /// Throws away what timers have sent: it would rouse whoever was stopped.
     pub fn drop_pings(&mut self) {
         self.0.retain(|envelope| match envelope.kind {
-            MailKind::Regular { from } => !matches!(from, Sender::Watchdog(_)),
+            MailKind::Regular { from } => !matches!(from, MailSender::Watchdog(_)),
             MailKind::Interrupt { .. } | MailKind::Callback { .. } => true,
         });
     }
 
-    pub fn depth(&self) -> Depth {
+    pub fn depth(&self) -> InboxCounts {
         let interrupts = self.interrupts().count();
-        Depth {
+        InboxCounts {
             messages: self.0.len() - interrupts,
             interrupts,
         }
@@ -105,17 +105,17 @@ impl Inbox {
         self.bounded_len() > 0
     }
 
-    fn interrupts(&self) -> impl Iterator<Item = &Envelope> {
+    fn interrupts(&self) -> impl Iterator<Item = &MailEnvelope> {
         let mail = self.0.iter();
         mail.filter(|envelope| matches!(envelope.kind, MailKind::Interrupt { .. }))
     }
 
-    fn regular(&self) -> impl Iterator<Item = &Envelope> {
+    fn regular(&self) -> impl Iterator<Item = &MailEnvelope> {
         let mail = self.0.iter();
         mail.filter(|envelope| matches!(envelope.kind, MailKind::Regular { .. }))
     }
 
-    fn callbacks(&self) -> impl Iterator<Item = &Envelope> {
+    fn callbacks(&self) -> impl Iterator<Item = &MailEnvelope> {
         let mail = self.0.iter();
         mail.filter(|envelope| matches!(envelope.kind, MailKind::Callback { .. }))
     }

@@ -13,7 +13,7 @@
 use thiserror::Error;
 use troupe_protocol::SubmissionId;
 
-pub use troupe_protocol::tree::{End, Interruption};
+pub use troupe_protocol::tree::{Interruption, TaskEnding};
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Lifecycle {
@@ -25,7 +25,7 @@ pub enum Lifecycle {
     /// Idle; a new input starts it again.
     Ended {
         task: SubmissionId,
-        end: End,
+        end: TaskEnding,
     },
     /// Closed; must be resumed before it takes input.
     Shutdown {
@@ -37,22 +37,22 @@ pub enum Lifecycle {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LastTask {
     pub task: SubmissionId,
-    pub end: End,
+    pub end: TaskEnding,
 }
 
 /// One step of the machine.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Change {
+pub enum LifecycleChange {
     Start {
         task: SubmissionId,
     },
     End {
         task: SubmissionId,
-        end: End,
+        end: TaskEnding,
     },
     /// Stopped while idle, before it took the next callback.
     Halt {
-        end: End,
+        end: TaskEnding,
     },
     Shut,
     Reopen,
@@ -67,31 +67,37 @@ pub struct IllegalChange {
 
 impl Lifecycle {
     /// Returns the state after `change`, or why there is none.
-    pub fn after(&self, change: Change) -> Result<Self, IllegalChange> {
+    pub fn after(&self, change: LifecycleChange) -> Result<Self, IllegalChange> {
         match (self, change) {
-            (Self::PendingInit | Self::Ended { .. }, Change::Start { task }) => {
+            (Self::PendingInit | Self::Ended { .. }, LifecycleChange::Start { task }) => {
                 Ok(Self::Running { task })
             }
-            (Self::PendingInit, Change::End { task, end }) => Ok(Self::Ended { task, end }),
-            (Self::Running { task: running }, Change::End { task, end }) if *running == task => {
+            (Self::PendingInit, LifecycleChange::End { task, end }) => {
+                Ok(Self::Ended { task, end })
+            }
+            (Self::Running { task: running }, LifecycleChange::End { task, end })
+                if *running == task =>
+            {
                 Ok(Self::Ended { task, end })
             }
             // A next task may end before it started, but none ends twice.
-            (Self::Ended { task: last, .. }, Change::End { task, end }) if *last != task => {
+            (Self::Ended { task: last, .. }, LifecycleChange::End { task, end })
+                if *last != task =>
+            {
                 Ok(Self::Ended { task, end })
             }
-            (Self::Ended { task, .. }, Change::Halt { end }) => Ok(Self::Ended {
+            (Self::Ended { task, .. }, LifecycleChange::Halt { end }) => Ok(Self::Ended {
                 task: task.clone(),
                 end,
             }),
-            (Self::PendingInit, Change::Shut) => Ok(Self::Shutdown { last: None }),
-            (Self::Ended { task, end }, Change::Shut) => Ok(Self::Shutdown {
+            (Self::PendingInit, LifecycleChange::Shut) => Ok(Self::Shutdown { last: None }),
+            (Self::Ended { task, end }, LifecycleChange::Shut) => Ok(Self::Shutdown {
                 last: Some(LastTask {
                     task: task.clone(),
                     end: *end,
                 }),
             }),
-            (Self::Shutdown { last }, Change::Reopen) => Ok(match last {
+            (Self::Shutdown { last }, LifecycleChange::Reopen) => Ok(match last {
                 None => Self::PendingInit,
                 Some(last) => Self::Ended {
                     task: last.task.clone(),
@@ -110,7 +116,7 @@ impl Lifecycle {
     /// which the user made children before it had a task of its own hears of them too.
     pub fn takes_callbacks(&self) -> bool {
         match self {
-            Self::Ended { end, .. } => matches!(end, End::Completed | End::Errored),
+            Self::Ended { end, .. } => matches!(end, TaskEnding::Completed | TaskEnding::Errored),
             Self::PendingInit => true,
             Self::Running { .. } | Self::Shutdown { .. } => false,
         }
@@ -134,7 +140,7 @@ impl Lifecycle {
     }
 }
 
-impl Change {
+impl LifecycleChange {
     fn name(&self) -> &'static str {
         match self {
             Self::Start { .. } => "start",

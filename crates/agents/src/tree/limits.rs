@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 /// decides by it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
-pub struct Limits {
+pub struct TreeLimits {
     /// Agents that run at the same time. The root is not counted: the user's own
     /// conversation never queues behind the children.
     pub max_threads: usize,
@@ -30,7 +30,7 @@ pub enum OnLimit {
     Error,
 }
 
-impl Default for Limits {
+impl Default for TreeLimits {
     fn default() -> Self {
         Self {
             max_threads: 12,

@@ -2,31 +2,35 @@
 
 use troupe_protocol::{AgentId, SubmissionId, TaskOutcome};
 
-use super::agent::{Place, StopOrder};
-use super::command::{Letter, Urgency};
-use super::effect::{Answer, DeadWhy, Effect, HeldWhy, Receipt};
+use super::agent::{AgentLiveness, StopOrder};
+use super::command::{SendCommand, SendUrgency};
+use super::effect::{CommandReply, DeliveryReceipt, HoldReason, TreeEffect, UndeliverableReason};
+use super::fold::TreeFact;
 use super::id::MessageId;
-use super::inbox::{Envelope, MailKind, Sender, TakeCallbacks};
+use super::inbox::{MailEnvelope, MailKind, MailSender, TakeCallbacks};
 use super::limits::INBOX_MESSAGES_MAX;
-use super::persist::Fact;
-use super::run::{Replacement, Stage};
-use super::status::Status;
-use super::wait::Brought;
-use super::{Out, Refusal, Tree};
+use super::run::{ReplacementState, RunStage};
+use super::status::CurrentStatus;
+use super::wait::WaitDelivery;
+use super::{EffectBuffer, Tree, TreeRefusal};
 
 impl Tree {
-    pub(super) fn send(&mut self, out: &mut Out, letter: Letter) -> Result<(), Refusal> {
+    pub(super) fn send(
+        &mut self,
+        out: &mut EffectBuffer,
+        letter: SendCommand,
+    ) -> Result<(), TreeRefusal> {
         let (to, message) = (letter.to, letter.message);
         self.may_send(&letter)?;
-        if let Some(why) = self.dead(to)? {
-            out.answer(Answer::Receipt(Receipt::Dead { why }));
+        if let Some(why) = self.undeliverable_reason(to)? {
+            out.answer(CommandReply::Receipt(DeliveryReceipt::Dead { why }));
             return Ok(());
         }
-        self.must_not_rouse(&letter)?;
+        self.must_not_wake_stopped_agent(&letter)?;
         let inbox = &self.known(to)?.inbox;
         if inbox.find(message).is_none() {
             if inbox.bounded_len() >= INBOX_MESSAGES_MAX {
-                return Err(Refusal::InboxFull {
+                return Err(TreeRefusal::InboxFull {
                     agent: to,
                     limit: INBOX_MESSAGES_MAX,
                 });
@@ -35,41 +39,41 @@ impl Tree {
         }
         self.grant_slots(out);
         let receipt = self.receipt(to, message);
-        out.answer(Answer::Receipt(receipt));
+        out.answer(CommandReply::Receipt(receipt));
         Ok(())
     }
 
     /// A timer reminds who is at work, or has come to an end by itself. Whoever was stopped
     /// waits for somebody's word, else stopping would stop nothing.
-    fn must_not_rouse(&self, letter: &Letter) -> Result<(), Refusal> {
-        let Sender::Watchdog(_) = letter.from else {
+    fn must_not_wake_stopped_agent(&self, letter: &SendCommand) -> Result<(), TreeRefusal> {
+        let MailSender::Watchdog(_) = letter.from else {
             return Ok(());
         };
         let node = self.known(letter.to)?;
         if self.is_active(node.id) || node.lifecycle.takes_callbacks() {
             Ok(())
         } else {
-            Err(Refusal::Resting(node.id))
+            Err(TreeRefusal::Resting(node.id))
         }
     }
 
-    fn deliver(&mut self, out: &mut Out, letter: &Letter) {
+    fn deliver(&mut self, out: &mut EffectBuffer, letter: &SendCommand) {
         let (from, to, id) = (letter.from, letter.to, letter.message);
         let kind = match letter.urgency {
-            Urgency::Interrupt => MailKind::Interrupt { from },
-            Urgency::Regular => MailKind::Regular { from },
+            SendUrgency::Interrupt => MailKind::Interrupt { from },
+            SendUrgency::Regular => MailKind::Regular { from },
         };
         let log = match from {
-            Sender::User => AgentId::ROOT,
-            Sender::Agent(agent) | Sender::Watchdog(agent) => agent,
+            MailSender::User => AgentId::ROOT,
+            MailSender::Agent(agent) | MailSender::Watchdog(agent) => agent,
         };
-        let envelope = Envelope { id, kind };
-        self.record(out, log, Fact::Sent { to, envelope });
+        let envelope = MailEnvelope { id, kind };
+        self.record(out, log, TreeFact::Sent { to, envelope });
         match letter.urgency {
-            Urgency::Interrupt => self.replace_task(out, to, id),
-            Urgency::Regular => match self.answer_wait_by_mail(out, letter) {
-                Brought::ByAnswer => {}
-                Brought::No => self.poke(out, to),
+            SendUrgency::Interrupt => self.replace_task(out, to, id),
+            SendUrgency::Regular => match self.answer_wait_by_mail(out, letter) {
+                WaitDelivery::ByAnswer => {}
+                WaitDelivery::No => self.poke(out, to),
             },
         }
         self.wake(out, to);
@@ -78,48 +82,51 @@ impl Tree {
     /// Makes the task in flight give way to an interrupt. One that has not begun never will:
     /// its session is told to begin the other, and its own report comes too late. A stop that
     /// is on its way ends it in any case, and waits for the answer of just this task.
-    fn replace_task(&mut self, out: &mut Out, agent: AgentId, by: MessageId) {
+    fn replace_task(&mut self, out: &mut EffectBuffer, agent: AgentId, by: MessageId) {
         let stop = self.memory.get(agent).and_then(|node| node.stop);
         let Some(run) = self.live.runs.get_mut(&agent) else {
             return;
         };
         match (run.stage, run.replacement) {
-            (Stage::Running, Replacement::None) => {
-                run.replacement = Replacement::Asked;
+            (RunStage::Running, ReplacementState::None) => {
+                run.replacement = ReplacementState::Asked;
                 out.abort(agent, run.task.clone(), TaskOutcome::Replaced);
             }
-            (Stage::Starting { .. }, _) if stop.is_none() => {
+            (RunStage::Starting { .. }, _) if stop.is_none() => {
                 let seat = run.seat;
                 self.begin(out, agent, by, seat);
             }
-            (Stage::Running, Replacement::Asked) | (Stage::Starting { .. }, _) => {}
+            (RunStage::Running, ReplacementState::Asked) | (RunStage::Starting { .. }, _) => {}
         }
     }
 
-    fn poke(&self, out: &mut Out, agent: AgentId) {
+    fn poke(&self, out: &mut EffectBuffer, agent: AgentId) {
         let running = self.live.runs.get(&agent);
-        if running.is_some_and(|run| run.stage == Stage::Running) {
-            out.effects.push(Effect::Poke { agent });
+        if running.is_some_and(|run| run.stage == RunStage::Running) {
+            out.effects.push(TreeEffect::Poke { agent });
         }
     }
 
-    fn dead(&self, agent: AgentId) -> Result<Option<DeadWhy>, Refusal> {
+    fn undeliverable_reason(
+        &self,
+        agent: AgentId,
+    ) -> Result<Option<UndeliverableReason>, TreeRefusal> {
         let node = self.known(agent)?;
-        Ok(if node.place == Place::Pruned {
-            Some(DeadWhy::Pruned)
-        } else if node.place == Place::Lost {
-            Some(DeadWhy::Lost)
+        Ok(if node.place == AgentLiveness::Pruned {
+            Some(UndeliverableReason::Pruned)
+        } else if node.place == AgentLiveness::Lost {
+            Some(UndeliverableReason::Lost)
         } else if node.lifecycle.is_shutdown() {
-            Some(DeadWhy::Closed)
+            Some(UndeliverableReason::Closed)
         } else if node.stop.is_some_and(StopOrder::ends_input) {
-            Some(DeadWhy::Stopping)
+            Some(UndeliverableReason::Stopping)
         } else {
             None
         })
     }
 
     /// Tells what became of a message that is in the inbox.
-    fn receipt(&self, agent: AgentId, message: MessageId) -> Receipt {
+    fn receipt(&self, agent: AgentId, message: MessageId) -> DeliveryReceipt {
         let in_inbox = || {
             let node = self.memory.get(agent);
             node.and_then(|node| node.inbox.position(message))
@@ -127,26 +134,28 @@ impl Tree {
         };
         let Some(run) = self.live.runs.get(&agent) else {
             let in_line = self.live.slots.position(agent);
-            return Receipt::Queued {
+            return DeliveryReceipt::Queued {
                 position: in_line.unwrap_or_else(in_inbox),
             };
         };
-        if run.stage == (Stage::Starting { message }) {
-            return Receipt::Delivered;
+        if run.stage == (RunStage::Starting { message }) {
+            return DeliveryReceipt::Delivered;
         }
         let stopping = self
             .memory
             .get(agent)
             .is_some_and(|node| node.stop.is_some());
-        let replaced = run.replacement == Replacement::Asked;
+        let replaced = run.replacement == ReplacementState::Asked;
         match run.status() {
-            _ if stopping => Receipt::Held {
-                why: HeldWhy::Stopping,
+            _ if stopping => DeliveryReceipt::Held {
+                why: HoldReason::Stopping,
             },
-            Status::Waiting { on } if !on.keeps_slot() && !replaced => Receipt::Held {
-                why: HeldWhy::Waiting(on),
-            },
-            _ => Receipt::Queued {
+            CurrentStatus::Waiting { on } if !on.keeps_slot() && !replaced => {
+                DeliveryReceipt::Held {
+                    why: HoldReason::Waiting(on),
+                }
+            }
+            _ => DeliveryReceipt::Queued {
                 position: in_inbox(),
             },
         }
@@ -164,7 +173,7 @@ impl Tree {
     }
 
     /// Hands over the poke that a task missed because it was only starting.
-    pub(super) fn poke_for_input(&self, out: &mut Out, agent: AgentId) {
+    pub(super) fn poke_for_input(&self, out: &mut EffectBuffer, agent: AgentId) {
         if !self.joining(agent).is_empty() {
             self.poke(out, agent);
         }

@@ -4,15 +4,15 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 
 use troupe_protocol::{AgentId, SessionId};
 
-use super::agent::{Agent, Place};
+use super::agent::{AgentLiveness, AgentRecord};
+use super::fold::FoldError;
 use super::id::TimeMs;
 use super::inbox::Inbox;
-use super::persist::Misfit;
 
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Memory {
+pub struct TreeMemory {
     /// Boxed: the map grows at its end, which leaves its nodes half empty.
-    pub(super) agents: BTreeMap<AgentId, Box<Agent>>,
+    pub(super) agents: BTreeMap<AgentId, Box<AgentRecord>>,
     pub(super) paths: HashMap<String, AgentId>,
     pub(super) sessions: HashMap<SessionId, AgentId>,
     /// Paths of agents that the history names and that are not in the tree.
@@ -22,12 +22,12 @@ pub struct Memory {
     pub(super) next_order: u64,
 }
 
-impl Memory {
-    pub fn get(&self, agent: AgentId) -> Option<&Agent> {
+impl TreeMemory {
+    pub fn get(&self, agent: AgentId) -> Option<&AgentRecord> {
         self.agents.get(&agent).map(Box::as_ref)
     }
 
-    pub fn iter(&self) -> impl DoubleEndedIterator<Item = &Agent> {
+    pub fn iter(&self) -> impl DoubleEndedIterator<Item = &AgentRecord> {
         self.agents.values().map(Box::as_ref)
     }
 
@@ -88,10 +88,10 @@ impl Memory {
     /// Takes an agent out of the live tree whose log is gone. What the tree knows of it was
     /// written by others, and says nothing of what it has done: to start it would do it again.
     /// Nobody is there to read what its inbox has.
-    pub(super) fn lose(&mut self, agent: AgentId, since: TimeMs) {
+    pub(super) fn mark_lost(&mut self, agent: AgentId, since: TimeMs) {
         let node = self.agents.get_mut(&agent);
-        if let Some(node) = node.filter(|node| node.place != Place::Pruned) {
-            node.place = Place::Lost;
+        if let Some(node) = node.filter(|node| node.place != AgentLiveness::Pruned) {
+            node.place = AgentLiveness::Lost;
             node.inbox = Inbox::default();
             node.stop = None;
             node.since = since;
@@ -111,13 +111,13 @@ impl Memory {
         self.paths.contains_key(path) || self.taken_paths.contains(path)
     }
 
-    pub(super) fn insert(&mut self, agent: Agent) -> Result<(), Misfit> {
+    pub(super) fn insert(&mut self, agent: AgentRecord) -> Result<(), FoldError> {
         let id = agent.id;
         let known = self.agents.contains_key(&id)
             || self.paths.contains_key(&agent.path)
             || self.sessions.contains_key(&agent.session);
         if known {
-            return Err(Misfit::KnownAgent(id));
+            return Err(FoldError::KnownAgent(id));
         }
         self.next_agent = self.next_agent.max(id.0.saturating_add(1));
         self.paths.insert(agent.path.clone(), id);

@@ -2,11 +2,11 @@
 
 use troupe_protocol::{AgentId, StopVerb};
 
-use super::agent::Reach;
-use super::command::{Letter, Urgency};
+use super::agent::MessageReach;
+use super::command::{SendCommand, SendUrgency};
 use super::id::Caller;
-use super::inbox::Sender;
-use super::{Refusal, Tree};
+use super::inbox::MailSender;
+use super::{Tree, TreeRefusal};
 
 impl Tree {
     pub(super) fn may_stop(
@@ -14,17 +14,19 @@ impl Tree {
         by: Caller,
         verb: StopVerb,
         target: AgentId,
-    ) -> Result<(), Refusal> {
+    ) -> Result<(), TreeRefusal> {
         let Caller::Agent(agent) = by else {
             return Ok(());
         };
         match verb {
-            StopVerb::Interrupt if target == AgentId::ROOT => return Err(Refusal::RootInterrupt),
+            StopVerb::Interrupt if target == AgentId::ROOT => {
+                return Err(TreeRefusal::RootInterrupt);
+            }
             // It would end the user's own conversation, and everything below it.
             StopVerb::Cancel | StopVerb::Close
                 if target == AgentId::ROOT && agent == AgentId::ROOT =>
             {
-                return Err(Refusal::RootStop {
+                return Err(TreeRefusal::RootStop {
                     verb: verb.as_str(),
                 });
             }
@@ -37,38 +39,38 @@ impl Tree {
         self.must_be_within(agent, target, verb.as_str())
     }
 
-    pub(super) fn may_resume(&self, by: Caller, target: AgentId) -> Result<(), Refusal> {
+    pub(super) fn may_resume(&self, by: Caller, target: AgentId) -> Result<(), TreeRefusal> {
         match by {
             Caller::User => Ok(()),
             Caller::Agent(agent) => self.must_be_within(agent, target, "resume"),
         }
     }
 
-    pub(super) fn may_send(&self, letter: &Letter) -> Result<(), Refusal> {
-        let (Sender::Agent(from) | Sender::Watchdog(from)) = letter.from else {
+    pub(super) fn may_send(&self, letter: &SendCommand) -> Result<(), TreeRefusal> {
+        let (MailSender::Agent(from) | MailSender::Watchdog(from)) = letter.from else {
             return Ok(());
         };
         let sender = self.known(from)?;
         let to = letter.to;
         if from == to {
-            return Err(Refusal::SelfMessage);
+            return Err(TreeRefusal::SelfMessage);
         }
-        if to == AgentId::ROOT && letter.urgency == Urgency::Interrupt {
-            return Err(Refusal::RootInterrupt);
+        if to == AgentId::ROOT && letter.urgency == SendUrgency::Interrupt {
+            return Err(TreeRefusal::RootInterrupt);
         }
         let Some(parent) = sender.parent else {
             return self.must_be_within(from, to, "message");
         };
         let is_parent = to == parent;
         let is_family = is_parent || self.known(to)?.parent == Some(parent);
-        if !is_family || letter.urgency != Urgency::Regular {
+        if !is_family || letter.urgency != SendUrgency::Regular {
             return self.must_be_within(from, to, "message");
         }
         match sender.bond.reach {
-            Reach::Family => Ok(()),
-            Reach::Parent if is_parent => Ok(()),
-            reach @ (Reach::Parent | Reach::Subtree) => {
-                Err(Refusal::KeptToItself { agent: from, reach })
+            MessageReach::Family => Ok(()),
+            MessageReach::Parent if is_parent => Ok(()),
+            reach @ (MessageReach::Parent | MessageReach::Subtree) => {
+                Err(TreeRefusal::KeptToItself { agent: from, reach })
             }
         }
     }
@@ -78,12 +80,12 @@ impl Tree {
         agent: AgentId,
         target: AgentId,
         verb: &'static str,
-    ) -> Result<(), Refusal> {
+    ) -> Result<(), TreeRefusal> {
         self.known(agent)?;
         if self.memory.is_within(target, agent) {
             Ok(())
         } else {
-            Err(Refusal::OutsideSubtree { verb })
+            Err(TreeRefusal::OutsideSubtree { verb })
         }
     }
 }

@@ -4,19 +4,22 @@ use std::collections::BTreeSet;
 
 use troupe_protocol::AgentId;
 
-use super::agent::{Place, StopOrder};
-use super::effect::{Answer, Effect, Notice};
+use super::agent::{AgentLiveness, StopOrder};
+use super::effect::{CommandReply, TreeEffect, TreeNotice};
+use super::fold::{FoldError, TreeFact, TreeRecord};
 use super::id::{Caller, TimeMs};
-use super::lifecycle::{End, Interruption, Lifecycle};
-use super::lives::{LostAgent, ToldLives};
-use super::persist::{Fact, Misfit, Record};
-use super::{Agent, Limits, Out, Refusal, Tree};
+use super::lifecycle::{Interruption, Lifecycle, TaskEnding};
+use super::logged_lives::{LoggedLives, LostAgent};
+use super::{AgentRecord, EffectBuffer, Tree, TreeLimits, TreeRefusal};
 
 impl Tree {
     /// Rebuilds a tree from its facts, in whatever order the logs were read. What does not
     /// fit, because a line before it was lost, is returned with its reason; the rest
     /// stands. `What::Recover` comes next.
-    pub fn restore(limits: Limits, mut records: Vec<Record>) -> (Self, Vec<(Record, Misfit)>) {
+    pub fn restore(
+        limits: TreeLimits,
+        mut records: Vec<TreeRecord>,
+    ) -> (Self, Vec<(TreeRecord, FoldError)>) {
         records.sort_by_key(|record| record.order);
         records.dedup_by_key(|record| record.order);
         let mut tree = Self::empty(limits);
@@ -31,18 +34,22 @@ impl Tree {
 
     /// Takes agents out of the live tree whose logs are gone, as far as the root's log tells
     /// of them. Returns them.
-    pub fn lose(&mut self, told: &ToldLives, unbegun: &BTreeSet<AgentId>) -> Vec<LostAgent> {
-        told.lose(&mut self.memory, unbegun)
+    pub fn remove_agents_without_log(
+        &mut self,
+        told: &LoggedLives,
+        unbegun: &BTreeSet<AgentId>,
+    ) -> Vec<LostAgent> {
+        told.mark_lost_agents(&mut self.memory, unbegun)
     }
 
     /// Takes agents out of the live tree of whom nothing is known but that they were made.
-    pub fn lose_all(&mut self, agents: &BTreeSet<AgentId>, at: TimeMs) {
+    pub fn remove_unknown_agents(&mut self, agents: &BTreeSet<AgentId>, at: TimeMs) {
         for agent in agents {
-            self.memory.lose(*agent, at);
+            self.memory.mark_lost(*agent, at);
         }
     }
 
-    pub(super) fn suspend(&mut self, out: &mut Out) {
+    pub(super) fn suspend(&mut self, out: &mut EffectBuffer) {
         self.live.suspended = true;
         let in_flight: Vec<AgentId> = self.live.runs.keys().copied().collect();
         let why = Interruption::Shutdown;
@@ -54,7 +61,7 @@ impl Tree {
     /// Ends every task below the root, which began under settings that no longer hold. Those that
     /// wait for a slot have nothing to interrupt, so they are cancelled, and come first, or they
     /// would take the slots. Neither calls back: nobody asked for a task that would tell of it.
-    pub(super) fn reconfigure(&mut self, out: &mut Out) {
+    pub(super) fn reconfigure(&mut self, out: &mut EffectBuffer) {
         let below = |agent: &AgentId| *agent != AgentId::ROOT;
         let (running, idle): (Vec<AgentId>, Vec<AgentId>) = self
             .memory
@@ -75,7 +82,7 @@ impl Tree {
     }
 
     /// Settles what the last process left unfinished, then lets everyone go on who may.
-    pub(super) fn recover(&mut self, out: &mut Out) {
+    pub(super) fn recover(&mut self, out: &mut EffectBuffer) {
         let agents: Vec<AgentId> = self.memory.iter().map(|agent| agent.id).collect();
         for agent in &agents {
             if !self.live.runs.contains_key(agent) {
@@ -85,21 +92,21 @@ impl Tree {
         self.wake_in_order(out);
     }
 
-    fn recover_agent(&mut self, out: &mut Out, agent: AgentId) {
+    fn recover_agent(&mut self, out: &mut EffectBuffer, agent: AgentId) {
         let Some(node) = self.memory.get(agent) else {
             return;
         };
-        if node.place == Place::Lost {
+        if node.place == AgentLiveness::Lost {
             return;
         }
         let stop = node.stop;
         if let Lifecycle::Running { task } = &node.lifecycle {
             let end = match stop {
                 Some(StopOrder::Cancel { by, scope } | StopOrder::Close { by, scope }) => {
-                    End::Cancelled { by, scope }
+                    TaskEnding::Cancelled { by, scope }
                 }
-                Some(StopOrder::Interrupt { why }) => End::Interrupted { why },
-                None => End::Interrupted {
+                Some(StopOrder::Interrupt { why }) => TaskEnding::Interrupted { why },
+                None => TaskEnding::Interrupted {
                     why: Interruption::Crash,
                 },
             };
@@ -110,7 +117,7 @@ impl Tree {
         }
     }
 
-    pub(super) fn sweep(&mut self, out: &mut Out) {
+    pub(super) fn sweep(&mut self, out: &mut EffectBuffer) {
         self.wake_in_order(out);
         let in_flight: Vec<AgentId> = self.live.runs.keys().copied().collect();
         for agent in in_flight {
@@ -120,38 +127,38 @@ impl Tree {
 
     pub(super) fn resume(
         &mut self,
-        out: &mut Out,
+        out: &mut EffectBuffer,
         by: Caller,
         agent: AgentId,
-    ) -> Result<(), Refusal> {
+    ) -> Result<(), TreeRefusal> {
         let node = self.known(agent)?;
         self.may_resume(by, agent)?;
-        if node.place == Place::Lost {
-            return Err(Refusal::Lost(agent));
+        if node.place == AgentLiveness::Lost {
+            return Err(TreeRefusal::Lost(agent));
         }
-        let gone = node.place == Place::Pruned || node.lifecycle.is_shutdown();
+        let gone = node.place == AgentLiveness::Pruned || node.lifecycle.is_shutdown();
         if gone {
             self.may_be_reopened(node)?;
-            self.record(out, agent, Fact::Reopened { agent });
+            self.record(out, agent, TreeFact::Reopened { agent });
             let status = self.status(agent);
             out.effects
-                .push(Effect::Emit(Notice::Reopened { agent, status }));
+                .push(TreeEffect::Emit(TreeNotice::Reopened { agent, status }));
             self.wake(out, agent);
             self.grant_slots(out);
         }
         let status = self.status(agent);
-        out.answer(Answer::Resumed { agent, status });
+        out.answer(CommandReply::Resumed { agent, status });
         Ok(())
     }
 
     /// An agent comes back to where one could be made: within the limits, below agents that
     /// are there. To bring back those above it too would bring back agents that nobody asked
     /// for, and that the caller may not touch.
-    fn may_be_reopened(&self, node: &Agent) -> Result<(), Refusal> {
+    fn may_be_reopened(&self, node: &AgentRecord) -> Result<(), TreeRefusal> {
         let (agent, depth) = (node.id, node.depth);
         let limit = self.limits.max_depth;
         if depth > limit {
-            return Err(Refusal::ResumeTooDeep {
+            return Err(TreeRefusal::ResumeTooDeep {
                 agent,
                 depth,
                 limit,
@@ -162,18 +169,18 @@ impl Tree {
             let parent = self.known(parent)?;
             if !parent.is_counted() {
                 let above = parent.id;
-                return Err(Refusal::ClosedAbove { agent, above });
+                return Err(TreeRefusal::ClosedAbove { agent, above });
             }
             above = parent.parent;
         }
         self.must_have_room_in_tree()
     }
 
-    fn wake_in_order(&mut self, out: &mut Out) {
+    fn wake_in_order(&mut self, out: &mut EffectBuffer) {
         let idle: Vec<AgentId> = self
             .memory
             .iter()
-            .filter(|node| Agent::next_input(node).is_some())
+            .filter(|node| AgentRecord::next_input(node).is_some())
             .map(|node| node.id)
             .collect();
         for agent in idle {

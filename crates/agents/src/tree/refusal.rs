@@ -4,12 +4,12 @@
 use thiserror::Error;
 use troupe_protocol::{AgentId, SubmissionId};
 
-use super::agent::Reach;
+use super::agent::MessageReach;
 use super::id::{MessageId, WaitId};
 use super::lifecycle::IllegalChange;
 
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
-pub enum Refusal {
+pub enum TreeRefusal {
     #[error(
         "all {limit} slots are taken ([agents] max_threads, on_limit = \"error\"); wait for a \
          running agent to finish, or do the work yourself"
@@ -34,12 +34,12 @@ pub enum Refusal {
     OutsideSubtree { verb: &'static str },
     #[error(
         "agent {agent} may not send messages {}", match .reach {
-            Reach::Subtree => "to its parent and siblings; what it has to say goes into its last message",
-            Reach::Parent => "to its siblings; write to the parent",
-            Reach::Family => "beyond its parent and siblings",
+            MessageReach::Subtree => "to its parent and siblings; what it has to say goes into its last message",
+            MessageReach::Parent => "to its siblings; write to the parent",
+            MessageReach::Family => "beyond its parent and siblings",
         }
     )]
-    KeptToItself { agent: AgentId, reach: Reach },
+    KeptToItself { agent: AgentId, reach: MessageReach },
     #[error("agent 0 is the root and cannot be interrupted by agents; send it a regular message")]
     RootInterrupt,
     #[error(

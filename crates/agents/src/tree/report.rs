@@ -4,69 +4,69 @@
 use troupe_protocol::{AgentId, SubmissionId, TaskOutcome};
 
 use super::agent::{CallbackMode, StopOrder};
-use super::command::Report;
+use super::command::TaskReport;
+use super::fold::{Callback, TreeFact};
 use super::id::{MessageId, WaitId};
-use super::lifecycle::{Change, End, IllegalChange, Interruption};
-use super::persist::{Callback, Fact};
-use super::run::{Due, Run, Seat, Stage};
+use super::lifecycle::{IllegalChange, Interruption, LifecycleChange, TaskEnding};
+use super::run::{DueReply, RunStage, SlotStanding, TaskRun};
 use super::status::WaitingOn;
-use super::{Agent, Out, Refusal, Tree};
+use super::{AgentRecord, EffectBuffer, Tree, TreeRefusal};
 
 impl Tree {
     pub(super) fn report(
         &mut self,
-        out: &mut Out,
+        out: &mut EffectBuffer,
         agent: AgentId,
-        report: Report,
-    ) -> Result<(), Refusal> {
+        report: TaskReport,
+    ) -> Result<(), TreeRefusal> {
         self.known(agent)?;
         match report {
-            Report::Started { task, message } => self.started(out, agent, task, message),
-            Report::Took { messages } => self.took(out, agent, messages),
-            Report::Waiting { on } => self.waiting(out, agent, on),
-            Report::Unblocked => self.unblocked(out, agent),
-            Report::WaitTaken { wait } => self.wait_taken(out, agent, wait),
-            Report::Ended { task, outcome } => self.ended(out, agent, task, outcome),
+            TaskReport::Started { task, message } => self.started(out, agent, task, message),
+            TaskReport::Took { messages } => self.took(out, agent, messages),
+            TaskReport::Waiting { on } => self.waiting(out, agent, on),
+            TaskReport::Unblocked => self.unblocked(out, agent),
+            TaskReport::WaitTaken { wait } => self.wait_taken(out, agent, wait),
+            TaskReport::Ended { task, outcome } => self.ended(out, agent, task, outcome),
         }
     }
 
     fn started(
         &mut self,
-        out: &mut Out,
+        out: &mut EffectBuffer,
         agent: AgentId,
         task: SubmissionId,
         message: Option<MessageId>,
-    ) -> Result<(), Refusal> {
+    ) -> Result<(), TreeRefusal> {
         let is_direct = agent == AgentId::ROOT && message.is_none();
         match self.live.runs.get_mut(&agent) {
             Some(run) => match run.stage {
-                Stage::Starting { message: asked } if message == Some(asked) => {
-                    run.stage = Stage::Running;
+                RunStage::Starting { message: asked } if message == Some(asked) => {
+                    run.stage = RunStage::Running;
                 }
                 // The user's own input came first; what was asked for stays in the inbox.
-                Stage::Starting { .. } if is_direct => {
-                    *run = Run::running(task.clone(), Seat::Exempt);
+                RunStage::Starting { .. } if is_direct => {
+                    *run = TaskRun::running(task.clone(), SlotStanding::Exempt);
                 }
-                Stage::Starting { .. } | Stage::Running => {
-                    return Err(Refusal::StaleReport { agent, task });
+                RunStage::Starting { .. } | RunStage::Running => {
+                    return Err(TreeRefusal::StaleReport { agent, task });
                 }
             },
             None if is_direct => {
                 // The user speaks to a root that was closed: that opens it again.
                 if self.known(agent)?.lifecycle.is_shutdown() {
-                    self.record(out, agent, Fact::Reopened { agent });
+                    self.record(out, agent, TreeFact::Reopened { agent });
                 }
-                let change = Change::Start { task: task.clone() };
+                let change = LifecycleChange::Start { task: task.clone() };
                 self.known(agent)?.lifecycle.after(change)?;
                 self.live.residents.touch(agent);
-                let run = Run::running(task.clone(), Seat::Exempt);
+                let run = TaskRun::running(task.clone(), SlotStanding::Exempt);
                 self.live.runs.insert(agent, run);
             }
-            None => return Err(Refusal::StaleReport { agent, task }),
+            None => return Err(TreeRefusal::StaleReport { agent, task }),
         }
         let node = self.known(agent)?;
         let ahead = message.map_or_else(Vec::new, |message| node.ahead_of(message));
-        let fact = Fact::Started {
+        let fact = TreeFact::Started {
             agent,
             task,
             message,
@@ -74,7 +74,7 @@ impl Tree {
         self.record(out, agent, fact);
         if !ahead.is_empty() {
             let messages = ahead;
-            self.record(out, agent, Fact::Took { agent, messages });
+            self.record(out, agent, TreeFact::Took { agent, messages });
         }
         self.tell_status(out, agent);
         self.poke_for_input(out, agent);
@@ -83,10 +83,10 @@ impl Tree {
 
     fn took(
         &mut self,
-        out: &mut Out,
+        out: &mut EffectBuffer,
         agent: AgentId,
         messages: Vec<MessageId>,
-    ) -> Result<(), Refusal> {
+    ) -> Result<(), TreeRefusal> {
         self.running(agent)?;
         let inbox = &self.known(agent)?.inbox;
         for (at, message) in messages.iter().enumerate() {
@@ -96,23 +96,28 @@ impl Tree {
             let claimed = self.is_claimed(agent, *message);
             if !joins || claimed || messages[..at].contains(message) {
                 let message = *message;
-                return Err(Refusal::NotInInbox { agent, message });
+                return Err(TreeRefusal::NotInInbox { agent, message });
             }
         }
         if !messages.is_empty() {
-            self.record(out, agent, Fact::Took { agent, messages });
+            self.record(out, agent, TreeFact::Took { agent, messages });
         }
         Ok(())
     }
 
-    fn waiting(&mut self, out: &mut Out, agent: AgentId, on: WaitingOn) -> Result<(), Refusal> {
+    fn waiting(
+        &mut self,
+        out: &mut EffectBuffer,
+        agent: AgentId,
+        on: WaitingOn,
+    ) -> Result<(), TreeRefusal> {
         let run = self.running(agent)?;
         match on {
             WaitingOn::Model | WaitingOn::Tool | WaitingOn::RateLimit => run.busy_with = Some(on),
             WaitingOn::Approval | WaitingOn::User => run.asks = Some(on),
             // The tree knows these from waits and slots.
             WaitingOn::Child | WaitingOn::Slot => {
-                return Err(Refusal::IllegalChange(IllegalChange {
+                return Err(TreeRefusal::IllegalChange(IllegalChange {
                     from: "running",
                     change: "say itself that it waits on a child or a slot",
                 }));
@@ -122,63 +127,68 @@ impl Tree {
         Ok(())
     }
 
-    fn unblocked(&mut self, out: &mut Out, agent: AgentId) -> Result<(), Refusal> {
+    fn unblocked(&mut self, out: &mut EffectBuffer, agent: AgentId) -> Result<(), TreeRefusal> {
         let run = self.running(agent)?;
         if run.asks.take().is_none() {
-            return Err(Refusal::IllegalChange(IllegalChange {
+            return Err(TreeRefusal::IllegalChange(IllegalChange {
                 from: "running",
                 change: "go on, because it had not asked",
             }));
         }
-        run.due.push(Due::Proceed);
+        run.due.push(DueReply::Proceed);
         self.balance(out, agent);
         Ok(())
     }
 
-    fn wait_taken(&mut self, out: &mut Out, agent: AgentId, wait: WaitId) -> Result<(), Refusal> {
+    fn wait_taken(
+        &mut self,
+        out: &mut EffectBuffer,
+        agent: AgentId,
+        wait: WaitId,
+    ) -> Result<(), TreeRefusal> {
         let claimed = self.running(agent)?.claims.remove(&wait);
-        let mut messages = claimed.ok_or(Refusal::UnknownWait(wait))?;
+        let mut messages = claimed.ok_or(TreeRefusal::UnknownWait(wait))?;
         let node = self.known(agent)?;
         messages
             .retain(|message| node.news.contains(*message) || node.inbox.find(*message).is_some());
         if !messages.is_empty() {
-            self.record(out, agent, Fact::Consumed { agent, messages });
+            self.record(out, agent, TreeFact::Consumed { agent, messages });
         }
         Ok(())
     }
 
     fn ended(
         &mut self,
-        out: &mut Out,
+        out: &mut EffectBuffer,
         agent: AgentId,
         task: SubmissionId,
         outcome: TaskOutcome,
-    ) -> Result<(), Refusal> {
+    ) -> Result<(), TreeRefusal> {
         let run = self.live.runs.get(&agent);
         let Some(run) = run.filter(|run| run.task == task) else {
-            return Err(Refusal::StaleReport { agent, task });
+            return Err(TreeRefusal::StaleReport { agent, task });
         };
         let node = self.known(agent)?;
         let unasked = was_interrupted(outcome) && node.stop.is_none();
         let fact = match (run.stage, outcome) {
-            (Stage::Running, _) => {
+            (RunStage::Running, _) => {
                 let end = match verdict(outcome, node.stop) {
                     // Only the root is replaced by input that is not in its inbox.
-                    End::Replaced if agent != AgentId::ROOT && !node.inbox.has_input() => {
+                    TaskEnding::Replaced if agent != AgentId::ROOT && !node.inbox.has_input() => {
                         let why = Interruption::User;
-                        End::Interrupted { why }
+                        TaskEnding::Interrupted { why }
                     }
                     end => end,
                 };
                 self.end_of_task(node, task, end)
             }
-            (Stage::Starting { .. }, TaskOutcome::Completed | TaskOutcome::Replaced) => {
-                return Err(Refusal::StaleReport { agent, task });
+            (RunStage::Starting { .. }, TaskOutcome::Completed | TaskOutcome::Replaced) => {
+                return Err(TreeRefusal::StaleReport { agent, task });
             }
-            (Stage::Starting { message }, _) if has_failed(outcome) && node.stop.is_none() => {
-                self.end_before_start(node, message, End::FailedToStart)
+            (RunStage::Starting { message }, _) if has_failed(outcome) && node.stop.is_none() => {
+                self.end_before_start(node, message, TaskEnding::FailedToStart)
             }
-            (Stage::Starting { message }, _) => {
+            (RunStage::Starting { message }, _) => {
                 self.end_before_start(node, message, verdict(outcome, node.stop))
             }
         };
@@ -190,8 +200,13 @@ impl Tree {
     }
 
     /// Returns the fact that ends a task which has begun.
-    pub(super) fn end_of_task(&self, node: &Agent, task: SubmissionId, end: End) -> Fact {
-        Fact::Ended {
+    pub(super) fn end_of_task(
+        &self,
+        node: &AgentRecord,
+        task: SubmissionId,
+        end: TaskEnding,
+    ) -> TreeFact {
+        TreeFact::Ended {
             agent: node.id,
             callback: self.callback(node, &task, end),
             task,
@@ -201,31 +216,36 @@ impl Tree {
 
     /// Returns the fact that ends what was to begin with this message. Nobody had asked
     /// for the work that a callback brings, so only input that ends has a result to tell.
-    pub(super) fn end_before_start(&self, node: &Agent, message: MessageId, end: End) -> Fact {
+    pub(super) fn end_before_start(
+        &self,
+        node: &AgentRecord,
+        message: MessageId,
+        end: TaskEnding,
+    ) -> TreeFact {
         let agent = node.id;
-        let shutdown = End::Interrupted {
+        let shutdown = TaskEnding::Interrupted {
             why: Interruption::Shutdown,
         };
         let mail = node.inbox.find(message);
         if end == shutdown {
-            Fact::Withdrawn { agent }
+            TreeFact::Withdrawn { agent }
         } else if mail.is_some_and(|mail| mail.kind.joins_task()) {
             self.end_of_task(node, message.task(), end)
         } else {
-            Fact::Halted { agent, end }
+            TreeFact::Halted { agent, end }
         }
     }
 
     /// Ends a task, in flight or still to begin, and lets go of all that it held.
-    pub(super) fn finish(&mut self, out: &mut Out, agent: AgentId, fact: Fact) {
+    pub(super) fn finish(&mut self, out: &mut EffectBuffer, agent: AgentId, fact: TreeFact) {
         let stop = self.memory.get(agent).and_then(|node| node.stop);
         let closes = matches!(stop, Some(StopOrder::Close { .. }));
         let (callback, replaced) = match &fact {
-            Fact::Ended { callback, end, .. } => (*callback, *end == End::Replaced),
+            TreeFact::Ended { callback, end, .. } => (*callback, *end == TaskEnding::Replaced),
             _ => (None, false),
         };
         let seat = self.end_run(agent).filter(|_| replaced);
-        if seat != Some(Seat::Held) {
+        if seat != Some(SlotStanding::Held) {
             self.live.slots.leave(agent);
         }
         self.record(out, agent, fact);
@@ -243,7 +263,7 @@ impl Tree {
     }
 
     /// Drops what lives with a task in flight, and returns the seat that it had.
-    fn end_run(&mut self, agent: AgentId) -> Option<Seat> {
+    fn end_run(&mut self, agent: AgentId) -> Option<SlotStanding> {
         let run = self.live.runs.remove(&agent)?;
         for wait in &run.waits {
             self.live.waits.remove(wait);
@@ -254,17 +274,26 @@ impl Tree {
 
     /// Begins the next task. A replaced one does not go to the end of the line: it was
     /// running, so its successor has the rank of one that returns.
-    fn begin_again(&mut self, out: &mut Out, agent: AgentId, kept: Option<Seat>) {
-        let next = self.memory.get(agent).and_then(Agent::next_input);
+    fn begin_again(&mut self, out: &mut EffectBuffer, agent: AgentId, kept: Option<SlotStanding>) {
+        let next = self.memory.get(agent).and_then(AgentRecord::next_input);
         match (kept, next) {
-            (Some(Seat::Held), Some(message)) => self.begin(out, agent, message, Seat::Held),
-            (Some(Seat::Given | Seat::Returning), Some(_)) => self.live.slots.come_back(agent),
-            (Some(Seat::Exempt) | None, Some(_)) => self.wake(out, agent),
+            (Some(SlotStanding::Held), Some(message)) => {
+                self.begin(out, agent, message, SlotStanding::Held)
+            }
+            (Some(SlotStanding::Given | SlotStanding::Returning), Some(_)) => {
+                self.live.slots.come_back(agent)
+            }
+            (Some(SlotStanding::Exempt) | None, Some(_)) => self.wake(out, agent),
             (_, None) => self.live.slots.leave(agent),
         }
     }
 
-    fn callback(&self, node: &Agent, task: &SubmissionId, end: End) -> Option<Callback> {
+    fn callback(
+        &self,
+        node: &AgentRecord,
+        task: &SubmissionId,
+        end: TaskEnding,
+    ) -> Option<Callback> {
         let target = self.memory.get(node.parent?)?;
         let enabled = match node.bond.callback {
             CallbackMode::Off => false,
@@ -276,26 +305,28 @@ impl Tree {
         })
     }
 
-    fn running(&mut self, agent: AgentId) -> Result<&mut Run, Refusal> {
+    fn running(&mut self, agent: AgentId) -> Result<&mut TaskRun, TreeRefusal> {
         let run = self.live.runs.get_mut(&agent);
-        run.filter(|run| run.stage == Stage::Running)
-            .ok_or(Refusal::NoTask(agent))
+        run.filter(|run| run.stage == RunStage::Running)
+            .ok_or(TreeRefusal::NoTask(agent))
     }
 }
 
 /// Joins what the session saw with what it had been told. A cancel stands even if the task
 /// was done a moment before it arrived; an interrupt that came too late changes nothing.
-fn verdict(outcome: TaskOutcome, stop: Option<StopOrder>) -> End {
+fn verdict(outcome: TaskOutcome, stop: Option<StopOrder>) -> TaskEnding {
     match (outcome, stop) {
         (_, Some(StopOrder::Cancel { by, scope } | StopOrder::Close { by, scope })) => {
-            End::Cancelled { by, scope }
+            TaskEnding::Cancelled { by, scope }
         }
-        (TaskOutcome::Replaced, Some(StopOrder::Interrupt { why })) => End::Interrupted { why },
-        (TaskOutcome::Replaced, None) => End::Replaced,
-        (TaskOutcome::Completed, _) => End::Completed,
-        (TaskOutcome::BudgetExceeded, _) => End::BudgetExceeded,
+        (TaskOutcome::Replaced, Some(StopOrder::Interrupt { why })) => {
+            TaskEnding::Interrupted { why }
+        }
+        (TaskOutcome::Replaced, None) => TaskEnding::Replaced,
+        (TaskOutcome::Completed, _) => TaskEnding::Completed,
+        (TaskOutcome::BudgetExceeded, _) => TaskEnding::BudgetExceeded,
         (TaskOutcome::Errored | TaskOutcome::OutputInvalid | TaskOutcome::FailedToStart, _) => {
-            End::Errored
+            TaskEnding::Errored
         }
         (
             TaskOutcome::Interrupted
@@ -308,7 +339,7 @@ fn verdict(outcome: TaskOutcome, stop: Option<StopOrder>) -> End {
                 Some(StopOrder::Interrupt { why }) => why,
                 _ => Interruption::User,
             };
-            End::Interrupted { why }
+            TaskEnding::Interrupted { why }
         }
     }
 }

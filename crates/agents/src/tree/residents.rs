@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use troupe_protocol::AgentId;
 
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Residents {
+pub struct ResidentSessions {
     /// Each with the tick of its last use.
     used: BTreeMap<AgentId, u64>,
     tick: u64,
@@ -13,25 +13,25 @@ pub struct Residents {
 
 /// Whether the session was in memory already.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Presence {
+pub enum SessionResidency {
     Resident,
     Absent,
 }
 
-impl Residents {
+impl ResidentSessions {
     /// Notes a use, and returns whether the session must be loaded for it.
-    pub fn touch(&mut self, agent: AgentId) -> Presence {
+    pub fn touch(&mut self, agent: AgentId) -> SessionResidency {
         self.tick += 1;
         match self.used.insert(agent, self.tick) {
-            Some(_) => Presence::Resident,
-            None => Presence::Absent,
+            Some(_) => SessionResidency::Resident,
+            None => SessionResidency::Absent,
         }
     }
 
-    pub fn remove(&mut self, agent: AgentId) -> Presence {
+    pub fn remove(&mut self, agent: AgentId) -> SessionResidency {
         match self.used.remove(&agent) {
-            Some(_) => Presence::Resident,
-            None => Presence::Absent,
+            Some(_) => SessionResidency::Resident,
+            None => SessionResidency::Absent,
         }
     }
 

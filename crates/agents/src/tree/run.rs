@@ -6,13 +6,13 @@ use troupe_protocol::SubmissionId;
 
 use super::effect::WaitAnswer;
 use super::id::{MessageId, WaitId};
-use super::status::{Status, WaitingOn};
+use super::status::{CurrentStatus, WaitingOn};
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Run {
+pub(super) struct TaskRun {
     pub task: SubmissionId,
-    pub stage: Stage,
-    pub seat: Seat,
+    pub stage: RunStage,
+    pub seat: SlotStanding,
     /// What the task is busy with while it keeps its slot.
     pub busy_with: Option<WaitingOn>,
     /// An open approval or question.
@@ -22,12 +22,12 @@ pub(super) struct Run {
     /// Answered waits, and what each delivers once it is taken.
     pub claims: BTreeMap<WaitId, Vec<MessageId>>,
     /// What is handed over as soon as the agent has its slot.
-    pub due: Vec<Due>,
-    pub replacement: Replacement,
+    pub due: Vec<DueReply>,
+    pub replacement: ReplacementState,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Stage {
+pub(super) enum RunStage {
     /// Asked for; the message stays in the inbox until the session has begun.
     Starting {
         message: MessageId,
@@ -37,7 +37,7 @@ pub(super) enum Stage {
 
 /// How a task stands to the slots.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Seat {
+pub(super) enum SlotStanding {
     /// The root needs none.
     Exempt,
     Held,
@@ -48,37 +48,37 @@ pub(super) enum Seat {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Due {
+pub(super) enum DueReply {
     Answer { wait: WaitId, answer: WaitAnswer },
     Proceed,
 }
 
 /// Whether the task was told to make room for newer input.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Replacement {
+pub(super) enum ReplacementState {
     None,
     Asked,
 }
 
-impl Run {
-    pub fn starting(task: SubmissionId, message: MessageId, seat: Seat) -> Self {
+impl TaskRun {
+    pub fn starting(task: SubmissionId, message: MessageId, seat: SlotStanding) -> Self {
         Self {
-            stage: Stage::Starting { message },
+            stage: RunStage::Starting { message },
             ..Self::running(task, seat)
         }
     }
 
-    pub fn running(task: SubmissionId, seat: Seat) -> Self {
+    pub fn running(task: SubmissionId, seat: SlotStanding) -> Self {
         Self {
             task,
-            stage: Stage::Running,
+            stage: RunStage::Running,
             seat,
             busy_with: None,
             asks: None,
             waits: BTreeSet::new(),
             claims: BTreeMap::new(),
             due: Vec::new(),
-            replacement: Replacement::None,
+            replacement: ReplacementState::None,
         }
     }
 
@@ -87,16 +87,16 @@ impl Run {
         self.asks.is_some() || !self.waits.is_empty()
     }
 
-    pub fn status(&self) -> Status {
+    pub fn status(&self) -> CurrentStatus {
         let on = match self.stage {
-            Stage::Starting { .. } => return Status::PendingInit,
-            Stage::Running if self.seat == Seat::Returning => Some(WaitingOn::Slot),
-            Stage::Running if !self.waits.is_empty() => self.asks.or(Some(WaitingOn::Child)),
-            Stage::Running => self.asks.or(self.busy_with),
+            RunStage::Starting { .. } => return CurrentStatus::PendingInit,
+            RunStage::Running if self.seat == SlotStanding::Returning => Some(WaitingOn::Slot),
+            RunStage::Running if !self.waits.is_empty() => self.asks.or(Some(WaitingOn::Child)),
+            RunStage::Running => self.asks.or(self.busy_with),
         };
         match on {
-            Some(on) => Status::Waiting { on },
-            None => Status::Running,
+            Some(on) => CurrentStatus::Waiting { on },
+            None => CurrentStatus::Running,
         }
     }
 

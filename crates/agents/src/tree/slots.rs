@@ -9,31 +9,31 @@ use std::collections::{BTreeSet, VecDeque};
 use troupe_protocol::AgentId;
 
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Slots {
+pub struct RunSlots {
     max: usize,
     held: BTreeSet<AgentId>,
-    returning: Line,
-    starting: Line,
+    returning: SlotQueue,
+    starting: SlotQueue,
 }
 
 /// Agents in the order in which they came. Most agents that are asked for stand in no line,
 /// which must not take a look at all who do.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-struct Line {
+struct SlotQueue {
     queue: VecDeque<AgentId>,
     members: BTreeSet<AgentId>,
 }
 
 /// A slot given to the next in line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Grant {
+pub enum SlotGrant {
     /// Goes on with its task.
     Return(AgentId),
     /// Begins a task.
     Start(AgentId),
 }
 
-impl Slots {
+impl RunSlots {
     pub fn new(max: usize) -> Self {
         Self {
             max,
@@ -73,15 +73,15 @@ impl Slots {
     }
 
     /// Gives one free slot to the next in line.
-    pub fn grant(&mut self) -> Option<Grant> {
+    pub fn grant(&mut self) -> Option<SlotGrant> {
         if self.held.len() >= self.max {
             return None;
         }
         let grant = match self.returning.next() {
-            Some(agent) => Grant::Return(agent),
-            None => Grant::Start(self.starting.next()?),
+            Some(agent) => SlotGrant::Return(agent),
+            None => SlotGrant::Start(self.starting.next()?),
         };
-        let (Grant::Return(agent) | Grant::Start(agent)) = grant;
+        let (SlotGrant::Return(agent) | SlotGrant::Start(agent)) = grant;
         self.held.insert(agent);
         Some(grant)
     }
@@ -103,7 +103,7 @@ impl Slots {
     }
 }
 
-impl Line {
+impl SlotQueue {
     /// Puts an agent at the end, unless it has a place.
     fn join(&mut self, agent: AgentId) {
         if self.members.insert(agent) {

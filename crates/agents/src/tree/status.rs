@@ -4,10 +4,10 @@
 use serde::{Deserialize, Serialize};
 use troupe_protocol::agent::{AgentStatus, StatusRow};
 
-use super::lifecycle::{End, Interruption, Lifecycle};
+use super::lifecycle::{Interruption, Lifecycle, TaskEnding};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Status {
+pub enum CurrentStatus {
     /// Born or about to start; its session is being loaded.
     PendingInit,
     /// Born without a message; starts when one comes.
@@ -57,7 +57,7 @@ impl WaitingOn {
     }
 }
 
-impl Status {
+impl CurrentStatus {
     /// Returns how it is called and what it ends, from the table of all statuses.
     pub fn row(self) -> StatusRow {
         self.to_wire(None).row()
@@ -90,7 +90,7 @@ impl Status {
     }
 }
 
-impl From<&Lifecycle> for Status {
+impl From<&Lifecycle> for CurrentStatus {
     fn from(lifecycle: &Lifecycle) -> Self {
         match lifecycle {
             Lifecycle::PendingInit => Self::PendingInit,
@@ -101,16 +101,16 @@ impl From<&Lifecycle> for Status {
     }
 }
 
-impl From<End> for Status {
-    fn from(end: End) -> Self {
+impl From<TaskEnding> for CurrentStatus {
+    fn from(end: TaskEnding) -> Self {
         match end {
-            End::Completed => Self::Completed,
-            End::Errored | End::FailedToStart => Self::Errored,
-            End::Interrupted { why } => Self::Interrupted { why },
-            End::Cancelled { .. } => Self::Cancelled,
-            End::BudgetExceeded => Self::BudgetExceeded,
+            TaskEnding::Completed => Self::Completed,
+            TaskEnding::Errored | TaskEnding::FailedToStart => Self::Errored,
+            TaskEnding::Interrupted { why } => Self::Interrupted { why },
+            TaskEnding::Cancelled { .. } => Self::Cancelled,
+            TaskEnding::BudgetExceeded => Self::BudgetExceeded,
             // The next task is on its way.
-            End::Replaced => Self::PendingInit,
+            TaskEnding::Replaced => Self::PendingInit,
         }
     }
 }

@@ -5,17 +5,23 @@ use std::collections::BTreeMap;
 
 use troupe_protocol::{AgentId, StopVerb, TaskOutcome};
 
-use super::agent::{OnParentInterrupt, Place, StopOrder};
-use super::command::{Stop, StopMode};
-use super::effect::{Answer, Effect, Notice, Plan, Skip, SkipWhy, Touch};
+use super::agent::{AgentLiveness, OnParentInterrupt, StopOrder};
+use super::command::{StopCommand, StopMode};
+use super::effect::{
+    CommandReply, PlannedStop, SkippedStop, StopPlan, StopSkipReason, TreeEffect, TreeNotice,
+};
+use super::fold::TreeFact;
 use super::id::Caller;
-use super::lifecycle::{End, Interruption};
-use super::persist::Fact;
-use super::residents::Presence;
-use super::{Agent, Out, Refusal, Tree};
+use super::lifecycle::{Interruption, TaskEnding};
+use super::residents::SessionResidency;
+use super::{AgentRecord, EffectBuffer, Tree, TreeRefusal};
 
 impl Tree {
-    pub(super) fn stop(&mut self, out: &mut Out, stop: Stop) -> Result<(), Refusal> {
+    pub(super) fn stop(
+        &mut self,
+        out: &mut EffectBuffer,
+        stop: StopCommand,
+    ) -> Result<(), TreeRefusal> {
         let plan = self.plan(&stop)?;
         if stop.mode == StopMode::Act {
             for touch in &plan.touched {
@@ -23,13 +29,13 @@ impl Tree {
             }
             self.tell_cancelled_children(out, &plan);
         }
-        out.answer(Answer::Plan(plan));
+        out.answer(CommandReply::Plan(plan));
         Ok(())
     }
 
     /// The children of an interrupted task that were made to end with it.
-    pub(super) fn cancel_bound_children(&mut self, out: &mut Out, parent: AgentId) {
-        let mut plan = Plan::of(StopVerb::Interrupt);
+    pub(super) fn cancel_bound_children(&mut self, out: &mut EffectBuffer, parent: AgentId) {
+        let mut plan = StopPlan::of(StopVerb::Interrupt);
         self.plan_bound_children(&mut plan, parent);
         for touch in &plan.touched {
             self.act(out, Caller::Agent(parent), *touch);
@@ -38,7 +44,7 @@ impl Tree {
     }
 
     /// Tells the parents whose interrupt has taken children along.
-    fn tell_cancelled_children(&self, out: &mut Out, plan: &Plan) {
+    fn tell_cancelled_children(&self, out: &mut EffectBuffer, plan: &StopPlan) {
         if plan.verb != StopVerb::Interrupt {
             return;
         }
@@ -49,15 +55,15 @@ impl Tree {
             }
         }
         for (parent, children) in told {
-            let notice = Notice::ChildrenCancelled { parent, children };
-            out.effects.push(Effect::Emit(notice));
+            let notice = TreeNotice::ChildrenCancelled { parent, children };
+            out.effects.push(TreeEffect::Emit(notice));
         }
     }
 
     /// Orders a stop from a task in flight. Its session answers by ending the task.
     pub(super) fn order_stop(
         &mut self,
-        out: &mut Out,
+        out: &mut EffectBuffer,
         log: AgentId,
         agent: AgentId,
         stop: StopOrder,
@@ -68,7 +74,7 @@ impl Tree {
         }
         // The words are put in by who writes it down, as those of messages are.
         let note = None;
-        self.record(out, log, Fact::StopAsked { agent, stop, note });
+        self.record(out, log, TreeFact::StopAsked { agent, stop, note });
         let why = match stop {
             StopOrder::Interrupt {
                 why: Interruption::Shutdown,
@@ -81,12 +87,12 @@ impl Tree {
         }
     }
 
-    pub(super) fn shut(&mut self, out: &mut Out, agent: AgentId) {
+    pub(super) fn shut(&mut self, out: &mut EffectBuffer, agent: AgentId) {
         let had_ended = self.status(agent).is_final();
         self.live.slots.leave(agent);
-        self.record(out, agent, Fact::Shut { agent });
-        if self.live.residents.remove(agent) == Presence::Resident {
-            out.effects.push(Effect::Shut { agent });
+        self.record(out, agent, TreeFact::Shut { agent });
+        if self.live.residents.remove(agent) == SessionResidency::Resident {
+            out.effects.push(TreeEffect::Shut { agent });
         }
         self.tell_status(out, agent);
         if had_ended {
@@ -96,11 +102,11 @@ impl Tree {
         }
     }
 
-    fn plan(&self, stop: &Stop) -> Result<Plan, Refusal> {
-        let mut plan = Plan::of(stop.verb);
+    fn plan(&self, stop: &StopCommand) -> Result<StopPlan, TreeRefusal> {
+        let mut plan = StopPlan::of(stop.verb);
         for target in &stop.targets {
             let Some(node) = self.memory.get(*target) else {
-                plan.skip(*target, SkipWhy::Unknown);
+                plan.skip(*target, StopSkipReason::Unknown);
                 continue;
             };
             self.may_stop(stop.by, stop.verb, *target)?;
@@ -109,7 +115,7 @@ impl Tree {
                 StopVerb::Cancel => self.plan_cancel(&mut plan, *target, *target),
                 StopVerb::Close => self.plan_close(&mut plan, *target),
                 StopVerb::Release if node.parent.is_none() => {
-                    return Err(Refusal::NotAChild(*target));
+                    return Err(TreeRefusal::NotAChild(*target));
                 }
                 StopVerb::Release => plan.touch(*target, StopVerb::Release, *target),
                 StopVerb::Prune => self.plan_prune(&mut plan, node),
@@ -118,22 +124,22 @@ impl Tree {
         Ok(plan)
     }
 
-    fn plan_interrupt(&self, plan: &mut Plan, target: AgentId) {
+    fn plan_interrupt(&self, plan: &mut StopPlan, target: AgentId) {
         let stopping = self
             .memory
             .get(target)
             .is_some_and(|node| node.stop.is_some());
         if stopping {
-            plan.skip(target, SkipWhy::AlreadyDone);
+            plan.skip(target, StopSkipReason::AlreadyDone);
         } else if self.live.runs.contains_key(&target) {
             plan.touch(target, StopVerb::Interrupt, target);
             self.plan_bound_children(plan, target);
         } else {
-            plan.skip(target, SkipWhy::Idle);
+            plan.skip(target, StopSkipReason::Idle);
         }
     }
 
-    fn plan_bound_children(&self, plan: &mut Plan, parent: AgentId) {
+    fn plan_bound_children(&self, plan: &mut StopPlan, parent: AgentId) {
         let children = self
             .memory
             .get(parent)
@@ -150,7 +156,7 @@ impl Tree {
     }
 
     /// A stop of the root stops the tree: nobody else would stop those without a parent.
-    fn plan_cancel(&self, plan: &mut Plan, target: AgentId, scope: AgentId) {
+    fn plan_cancel(&self, plan: &mut StopPlan, target: AgentId, scope: AgentId) {
         let before = plan.touched.len();
         for agent in self.memory.within(target) {
             if self.is_active(agent) {
@@ -158,33 +164,35 @@ impl Tree {
             }
         }
         if plan.touched.len() == before {
-            plan.skip(target, SkipWhy::Idle);
+            plan.skip(target, StopSkipReason::Idle);
         }
     }
 
-    fn plan_close(&self, plan: &mut Plan, target: AgentId) {
+    fn plan_close(&self, plan: &mut StopPlan, target: AgentId) {
         let before = plan.touched.len();
         for agent in self.memory.within(target) {
-            if self.memory.get(agent).is_some_and(Agent::is_counted) {
+            if self.memory.get(agent).is_some_and(AgentRecord::is_counted) {
                 plan.touch(agent, StopVerb::Close, target);
             }
         }
         if plan.touched.len() == before {
-            plan.skip(target, SkipWhy::AlreadyDone);
+            plan.skip(target, StopSkipReason::AlreadyDone);
         }
     }
 
     /// Prunes an agent with all below it, or not at all: nothing active loses its parent.
-    fn plan_prune(&self, plan: &mut Plan, node: &Agent) {
+    fn plan_prune(&self, plan: &mut StopPlan, node: &AgentRecord) {
         let subtree = self.memory.subtree(node.id);
-        if node.place == Place::Pruned {
-            plan.skip(node.id, SkipWhy::AlreadyDone);
+        if node.place == AgentLiveness::Pruned {
+            plan.skip(node.id, StopSkipReason::AlreadyDone);
         } else if node.id == AgentId::ROOT || subtree.iter().any(|agent| self.is_unfinished(*agent))
         {
-            plan.skip(node.id, SkipWhy::Active);
+            plan.skip(node.id, StopSkipReason::Active);
         } else {
             for agent in subtree {
-                let is_listed = |below: &Agent| matches!(below.place, Place::Live | Place::Lost);
+                let is_listed = |below: &AgentRecord| {
+                    matches!(below.place, AgentLiveness::Live | AgentLiveness::Lost)
+                };
                 if self.memory.get(agent).is_some_and(is_listed) {
                     plan.touch(agent, StopVerb::Prune, node.id);
                 }
@@ -192,13 +200,13 @@ impl Tree {
         }
     }
 
-    fn act(&mut self, out: &mut Out, by: Caller, touch: Touch) {
-        let Touch {
+    fn act(&mut self, out: &mut EffectBuffer, by: Caller, touch: PlannedStop) {
+        let PlannedStop {
             agent,
             action,
             scope,
         } = touch;
-        let log = by.log();
+        let log = by.log_owner();
         match action {
             StopVerb::Interrupt => {
                 let why = match by {
@@ -211,24 +219,25 @@ impl Tree {
             StopVerb::Close => self.cancel(out, log, agent, StopOrder::Close { by, scope }),
             StopVerb::Release => {
                 let parent = self.memory.get(agent).and_then(|node| node.parent);
-                self.record(out, log, Fact::Released { agent });
+                self.record(out, log, TreeFact::Released { agent });
                 if let Some(parent) = parent {
                     self.end_idle_waits(out, parent);
                 }
             }
             StopVerb::Prune => {
-                self.record(out, log, Fact::Pruned { agent });
-                if self.live.residents.remove(agent) == Presence::Resident {
-                    out.effects.push(Effect::Unload { agent });
+                self.record(out, log, TreeFact::Pruned { agent });
+                if self.live.residents.remove(agent) == SessionResidency::Resident {
+                    out.effects.push(TreeEffect::Unload { agent });
                 }
-                out.effects.push(Effect::Emit(Notice::Deleted { agent }));
+                out.effects
+                    .push(TreeEffect::Emit(TreeNotice::Deleted { agent }));
             }
         }
     }
 
     /// Cancels what runs by an order, and what is only in line at once: no session is
     /// there yet that could answer.
-    fn cancel(&mut self, out: &mut Out, log: AgentId, agent: AgentId, stop: StopOrder) {
+    fn cancel(&mut self, out: &mut EffectBuffer, log: AgentId, agent: AgentId, stop: StopOrder) {
         if self.live.runs.contains_key(&agent) {
             self.order_stop(out, log, agent, stop);
             return;
@@ -237,21 +246,21 @@ impl Tree {
     }
 
     /// Carries out an order for an agent without a task in flight.
-    pub(super) fn settle(&mut self, out: &mut Out, agent: AgentId, stop: StopOrder) {
+    pub(super) fn settle(&mut self, out: &mut EffectBuffer, agent: AgentId, stop: StopOrder) {
         let Some(node) = self.memory.get(agent) else {
             return;
         };
         let end = match stop {
-            StopOrder::Interrupt { why } => End::Interrupted { why },
+            StopOrder::Interrupt { why } => TaskEnding::Interrupted { why },
             StopOrder::Cancel { by, scope } | StopOrder::Close { by, scope } => {
-                End::Cancelled { by, scope }
+                TaskEnding::Cancelled { by, scope }
             }
         };
         if let Some(message) = node.first_mail() {
             let fact = self.end_before_start(node, message, end);
             self.finish(out, agent, fact);
         } else if node.stop.is_some() {
-            self.finish(out, agent, Fact::Withdrawn { agent });
+            self.finish(out, agent, TreeFact::Withdrawn { agent });
         }
         let open = self
             .memory
@@ -276,7 +285,7 @@ impl Tree {
     }
 }
 
-impl Plan {
+impl StopPlan {
     fn of(verb: StopVerb) -> Self {
         Self {
             verb,
@@ -287,9 +296,9 @@ impl Plan {
 
     /// Adds a touch; what two targets have in common is touched once.
     fn touch(&mut self, agent: AgentId, action: StopVerb, scope: AgentId) {
-        let again = |touch: &Touch| touch.agent == agent && touch.action == action;
+        let again = |touch: &PlannedStop| touch.agent == agent && touch.action == action;
         if !self.touched.iter().any(again) {
-            self.touched.push(Touch {
+            self.touched.push(PlannedStop {
                 agent,
                 action,
                 scope,
@@ -297,7 +306,7 @@ impl Plan {
         }
     }
 
-    fn skip(&mut self, agent: AgentId, why: SkipWhy) {
-        self.skipped.push(Skip { agent, why });
+    fn skip(&mut self, agent: AgentId, why: StopSkipReason) {
+        self.skipped.push(SkippedStop { agent, why });
     }
 }

@@ -9,34 +9,34 @@ use std::collections::BTreeSet;
 
 use troupe_protocol::{AgentId, SubmissionId};
 
-use super::command::{Form, Letter, Until, WaitFor};
-use super::effect::{Answer, Effect, Final, WaitAnswer, WaitEnd};
+use super::command::{MessageForm, SendCommand, WaitCondition, WaitFor};
+use super::effect::{CommandReply, FinalReport, TreeEffect, WaitAnswer, WaitEnd};
 use super::id::{Caller, MessageId, WaitId};
-use super::inbox::{MailKind, Sender};
+use super::inbox::{MailKind, MailSender};
 use super::lifecycle::Lifecycle;
 use super::limits::WAITS_OPEN_MAX;
-use super::news::Item;
-use super::run::{Due, Replacement};
-use super::status::Status;
-use super::{Out, Refusal, Tree};
+use super::run::{DueReply, ReplacementState};
+use super::status::CurrentStatus;
+use super::unheard_ends::UnheardEnd;
+use super::{EffectBuffer, Tree, TreeRefusal};
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct OpenWait {
     /// None is the user.
     waiter: Option<AgentId>,
-    on: On,
-    until: Until,
+    on: WaitSubjects,
+    until: WaitCondition,
 }
 
 /// Whether the answer of a wait brings a message to its recipient.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Brought {
+pub(super) enum WaitDelivery {
     ByAnswer,
     No,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-enum On {
+enum WaitSubjects {
     Agents(Vec<AgentId>),
     /// Whoever is a child of this one at the time.
     ChildrenOf(AgentId),
@@ -45,30 +45,30 @@ enum On {
 impl Tree {
     pub(super) fn wait(
         &mut self,
-        out: &mut Out,
+        out: &mut EffectBuffer,
         by: Caller,
         wait_for: WaitFor,
-        until: Until,
-    ) -> Result<(), Refusal> {
+        until: WaitCondition,
+    ) -> Result<(), TreeRefusal> {
         let waiter = self.may_wait(by)?;
         let on = match wait_for {
             WaitFor::Agents(agents) => {
                 let mut seen = BTreeSet::new();
-                On::Agents(agents.into_iter().filter(|id| seen.insert(*id)).collect())
+                WaitSubjects::Agents(agents.into_iter().filter(|id| seen.insert(*id)).collect())
             }
-            WaitFor::AnyChild => On::ChildrenOf(by.log()),
+            WaitFor::AnyChild => WaitSubjects::ChildrenOf(by.log_owner()),
         };
         let finals = self.finals(waiter, &on);
         let targets = self.targets(&on);
         if targets.is_empty() && finals.is_empty() {
-            return Err(Refusal::NothingToWaitFor);
+            return Err(TreeRefusal::NothingToWaitFor);
         }
         if let (Some(waiter), true) = (waiter, finals.is_empty()) {
-            self.must_not_circle(waiter, &targets)?;
+            self.must_not_be_circular(waiter, &targets)?;
         }
         let wait = WaitId(self.live.next_wait);
         self.live.next_wait += 1;
-        out.answer(Answer::Waiting { wait });
+        out.answer(CommandReply::Waiting { wait });
         let open = OpenWait { waiter, on, until };
         if !finals.is_empty() {
             self.answer(out, wait, waiter, WaitAnswer::telling(finals));
@@ -81,33 +81,46 @@ impl Tree {
         Ok(())
     }
 
-    pub(super) fn time_out(&mut self, out: &mut Out, wait: WaitId) -> Result<(), Refusal> {
+    pub(super) fn time_out(
+        &mut self,
+        out: &mut EffectBuffer,
+        wait: WaitId,
+    ) -> Result<(), TreeRefusal> {
         self.end_wait(out, wait, WaitEnd::TimedOut)
     }
 
-    pub(super) fn stop_waiting(&mut self, out: &mut Out, wait: WaitId) -> Result<(), Refusal> {
+    pub(super) fn stop_waiting(
+        &mut self,
+        out: &mut EffectBuffer,
+        wait: WaitId,
+    ) -> Result<(), TreeRefusal> {
         self.end_wait(out, wait, WaitEnd::Stopped)
     }
 
     /// Answers every wait that the end of this agent's task satisfies.
-    pub(super) fn answer_waits_on(&mut self, out: &mut Out, agent: AgentId) {
+    pub(super) fn answer_waits_on(&mut self, out: &mut EffectBuffer, agent: AgentId) {
         let waits = self.waits(|open| self.concerns(&open.on, agent));
         self.answer_waits(out, agent, waits);
     }
 
     /// Answers the waits that name an agent which had ended before, and is closed now. For
     /// its parent that is no news.
-    pub(super) fn answer_waits_naming(&mut self, out: &mut Out, agent: AgentId) {
+    pub(super) fn answer_waits_naming(&mut self, out: &mut EffectBuffer, agent: AgentId) {
         let waits = self.waits(|open| match &open.on {
-            On::Agents(agents) => agents.contains(&agent),
-            On::ChildrenOf(_) => false,
+            WaitSubjects::Agents(agents) => agents.contains(&agent),
+            WaitSubjects::ChildrenOf(_) => false,
         });
         self.answer_waits(out, agent, waits);
     }
 
     /// In the order of their opening: what the first one tells is no news for the next, which
     /// goes on, or ends if no child is at work any more.
-    fn answer_waits(&mut self, out: &mut Out, agent: AgentId, waits: Vec<(WaitId, OpenWait)>) {
+    fn answer_waits(
+        &mut self,
+        out: &mut EffectBuffer,
+        agent: AgentId,
+        waits: Vec<(WaitId, OpenWait)>,
+    ) {
         if !self.status(agent).is_final() {
             return;
         }
@@ -126,13 +139,13 @@ impl Tree {
     }
 
     /// Looks after the waits of an agent that has a child less.
-    pub(super) fn end_idle_waits(&mut self, out: &mut Out, parent: AgentId) {
-        for (wait, open) in self.waits(|open| open.on == On::ChildrenOf(parent)) {
+    pub(super) fn end_idle_waits(&mut self, out: &mut EffectBuffer, parent: AgentId) {
+        for (wait, open) in self.waits(|open| open.on == WaitSubjects::ChildrenOf(parent)) {
             self.end_idle_wait(out, wait, &open);
         }
     }
 
-    fn end_idle_wait(&mut self, out: &mut Out, wait: WaitId, open: &OpenWait) {
+    fn end_idle_wait(&mut self, out: &mut EffectBuffer, wait: WaitId, open: &OpenWait) {
         if self.targets(&open.on).is_empty() {
             self.live.waits.remove(&wait);
             let answer = WaitAnswer::ended(WaitEnd::Exhausted);
@@ -141,19 +154,23 @@ impl Tree {
     }
 
     /// Ends the wait of the recipient that a message is worth the end of, if there is one.
-    pub(super) fn answer_wait_by_mail(&mut self, out: &mut Out, letter: &Letter) -> Brought {
+    pub(super) fn answer_wait_by_mail(
+        &mut self,
+        out: &mut EffectBuffer,
+        letter: &SendCommand,
+    ) -> WaitDelivery {
         let mut waits = self.live.waits.iter();
         let listening = waits.find(|(_, open)| {
             open.waiter == Some(letter.to)
-                && open.until == Until::EndOrMail
+                && open.until == WaitCondition::EndOrMail
                 && self.hears(&open.on, letter.from)
         });
         let Some(wait) = listening.map(|(wait, _)| *wait) else {
-            return Brought::No;
+            return WaitDelivery::No;
         };
         let (mail, brought) = match letter.form {
-            Form::Words => (vec![letter.message], Brought::ByAnswer),
-            Form::Parts => (Vec::new(), Brought::No),
+            MessageForm::Words => (vec![letter.message], WaitDelivery::ByAnswer),
+            MessageForm::Parts => (Vec::new(), WaitDelivery::No),
         };
         let answer = WaitAnswer {
             mail,
@@ -170,14 +187,14 @@ impl Tree {
         run.is_some_and(|run| run.has_claimed(message))
     }
 
-    fn may_wait(&self, by: Caller) -> Result<Option<AgentId>, Refusal> {
+    fn may_wait(&self, by: Caller) -> Result<Option<AgentId>, TreeRefusal> {
         let Caller::Agent(agent) = by else {
             return Ok(None);
         };
         self.must_have_task(agent)?;
         let open = self.live.runs.get(&agent).map_or(0, |run| run.waits.len());
         if open >= WAITS_OPEN_MAX {
-            return Err(Refusal::TooManyWaits {
+            return Err(TreeRefusal::TooManyWaits {
                 limit: WAITS_OPEN_MAX,
             });
         }
@@ -192,10 +209,10 @@ impl Tree {
             .collect()
     }
 
-    fn concerns(&self, on: &On, agent: AgentId) -> bool {
+    fn concerns(&self, on: &WaitSubjects, agent: AgentId) -> bool {
         match on {
-            On::Agents(agents) => agents.contains(&agent),
-            On::ChildrenOf(parent) => self.is_child(agent, *parent),
+            WaitSubjects::Agents(agents) => agents.contains(&agent),
+            WaitSubjects::ChildrenOf(parent) => self.is_child(agent, *parent),
         }
     }
 
@@ -204,15 +221,15 @@ impl Tree {
         node.is_some_and(|node| node.parent == Some(parent))
     }
 
-    fn hears(&self, on: &On, from: Sender) -> bool {
+    fn hears(&self, on: &WaitSubjects, from: MailSender) -> bool {
         match from {
-            Sender::Agent(agent) => self.concerns(on, agent),
-            Sender::User | Sender::Watchdog(_) => false,
+            MailSender::Agent(agent) => self.concerns(on, agent),
+            MailSender::User | MailSender::Watchdog(_) => false,
         }
     }
 
     fn has_mail_for(&self, open: &OpenWait) -> bool {
-        let (Some(waiter), Until::EndOrMail) = (open.waiter, open.until) else {
+        let (Some(waiter), WaitCondition::EndOrMail) = (open.waiter, open.until) else {
             return false;
         };
         let node = self.memory.get(waiter);
@@ -226,10 +243,10 @@ impl Tree {
     }
 
     /// Returns whose end the wait is for; of children those that are at work.
-    fn targets(&self, on: &On) -> Vec<AgentId> {
+    fn targets(&self, on: &WaitSubjects) -> Vec<AgentId> {
         match on {
-            On::Agents(agents) => agents.clone(),
-            On::ChildrenOf(parent) => {
+            WaitSubjects::Agents(agents) => agents.clone(),
+            WaitSubjects::ChildrenOf(parent) => {
                 let node = self.memory.get(*parent);
                 let children = node.map_or(&[][..], |node| &node.children).iter().copied();
                 // One that has ended, and begins again at once, is at work.
@@ -243,7 +260,7 @@ impl Tree {
     /// Refuses a wait that nobody could end: everybody it is for waits, directly or over
     /// others, for this agent. One that still moves is enough, because a wait ends with the
     /// first of those it is for.
-    fn must_not_circle(&self, waiter: AgentId, on: &[AgentId]) -> Result<(), Refusal> {
+    fn must_not_be_circular(&self, waiter: AgentId, on: &[AgentId]) -> Result<(), TreeRefusal> {
         let mut blocked = self.blocked_by_waits();
         blocked.insert(waiter);
         while on.iter().all(|target| blocked.contains(target)) {
@@ -251,7 +268,7 @@ impl Tree {
             let moves = others.find(|agent| self.all_waits_can_end(**agent, &blocked));
             match moves.copied() {
                 Some(agent) => blocked.remove(&agent),
-                None => return Err(Refusal::CircularWait(on[0])),
+                None => return Err(TreeRefusal::CircularWait(on[0])),
             };
         }
         Ok(())
@@ -263,7 +280,7 @@ impl Tree {
         let runs = self.live.runs.iter();
         runs.filter(|(agent, run)| {
             let stop = self.memory.get(**agent).and_then(|node| node.stop);
-            let ends = stop.is_some() || run.replacement == Replacement::Asked;
+            let ends = stop.is_some() || run.replacement == ReplacementState::Asked;
             !run.waits.is_empty() && !ends
         })
         .map(|(agent, _)| *agent)
@@ -281,7 +298,7 @@ impl Tree {
         })
     }
 
-    fn open(&mut self, out: &mut Out, wait: WaitId, open: OpenWait) {
+    fn open(&mut self, out: &mut EffectBuffer, wait: WaitId, open: OpenWait) {
         let waiter = open.waiter;
         self.live.waits.insert(wait, open);
         if let Some(waiter) = waiter {
@@ -292,17 +309,28 @@ impl Tree {
         }
     }
 
-    fn end_wait(&mut self, out: &mut Out, wait: WaitId, end: WaitEnd) -> Result<(), Refusal> {
+    fn end_wait(
+        &mut self,
+        out: &mut EffectBuffer,
+        wait: WaitId,
+        end: WaitEnd,
+    ) -> Result<(), TreeRefusal> {
         let open = self.live.waits.remove(&wait);
-        let OpenWait { waiter, .. } = open.ok_or(Refusal::UnknownWait(wait))?;
+        let OpenWait { waiter, .. } = open.ok_or(TreeRefusal::UnknownWait(wait))?;
         self.answer(out, wait, waiter, WaitAnswer::ended(end));
         Ok(())
     }
 
-    fn answer(&mut self, out: &mut Out, wait: WaitId, waiter: Option<AgentId>, answer: WaitAnswer) {
+    fn answer(
+        &mut self,
+        out: &mut EffectBuffer,
+        wait: WaitId,
+        waiter: Option<AgentId>,
+        answer: WaitAnswer,
+    ) {
         let run = waiter.and_then(|waiter| self.live.runs.get_mut(&waiter));
         let (Some(waiter), Some(run)) = (waiter, run) else {
-            out.effects.push(Effect::AnswerWait { wait, answer });
+            out.effects.push(TreeEffect::AnswerWait { wait, answer });
             return;
         };
         run.waits.remove(&wait);
@@ -311,20 +339,20 @@ impl Tree {
         if matches!(answer.end, WaitEnd::Final | WaitEnd::Mail) {
             run.claims.insert(wait, claimed);
         }
-        run.due.push(Due::Answer { wait, answer });
+        run.due.push(DueReply::Answer { wait, answer });
         self.balance(out, waiter);
     }
 
     /// Returns what there is to tell: of agents that were named the last end of each, of
     /// children every end that the waiter has not heard of, the oldest first.
-    fn finals(&self, waiter: Option<AgentId>, on: &On) -> Vec<Final> {
+    fn finals(&self, waiter: Option<AgentId>, on: &WaitSubjects) -> Vec<FinalReport> {
         match (on, waiter) {
-            (On::Agents(agents), _) => agents
+            (WaitSubjects::Agents(agents), _) => agents
                 .iter()
                 .filter(|agent| self.status(**agent).is_final())
                 .map(|agent| self.final_of(waiter, *agent))
                 .collect(),
-            (On::ChildrenOf(parent), Some(waiter)) => {
+            (WaitSubjects::ChildrenOf(parent), Some(waiter)) => {
                 let node = self.memory.get(waiter);
                 let news = node.into_iter().flat_map(|node| node.news.iter());
                 news.filter(|item| self.is_child(item.child, *parent))
@@ -332,16 +360,16 @@ impl Tree {
                     .map(|item| self.final_by(item))
                     .collect()
             }
-            (On::ChildrenOf(_), None) => Vec::new(),
+            (WaitSubjects::ChildrenOf(_), None) => Vec::new(),
         }
     }
 
     /// Tells of an agent's last task.
-    fn final_of(&self, waiter: Option<AgentId>, agent: AgentId) -> Final {
+    fn final_of(&self, waiter: Option<AgentId>, agent: AgentId) -> FinalReport {
         let task = self.last_task(agent).cloned();
         let unheard = waiter.zip(task.as_ref());
         let unheard = unheard.and_then(|(waiter, task)| self.unheard(waiter, agent, task));
-        Final {
+        FinalReport {
             agent,
             status: self.status(agent),
             task,
@@ -350,15 +378,15 @@ impl Tree {
     }
 
     /// Tells of one end, which need not be the agent's last.
-    fn final_by(&self, item: &Item) -> Final {
+    fn final_by(&self, item: &UnheardEnd) -> FinalReport {
         let now = self.status(item.child);
         let is_last = self.last_task(item.child) == Some(&item.task);
-        Final {
+        FinalReport {
             agent: item.child,
             status: if is_last && now.is_final() {
                 now
             } else {
-                Status::from(item.end)
+                CurrentStatus::from(item.end)
             },
             task: Some(item.task.clone()),
             delivers: vec![item.id],
@@ -398,7 +426,7 @@ impl Tree {
 }
 
 impl WaitAnswer {
-    fn telling(finals: Vec<Final>) -> Self {
+    fn telling(finals: Vec<FinalReport>) -> Self {
         Self {
             finals,
             ..Self::ended(WaitEnd::Final)

@@ -7,8 +7,8 @@ use super::*;
 const ROOT: Caller = Caller::Agent(AgentId::ROOT);
 const CHILD: AgentId = AgentId(3);
 
-fn kept(by: Caller, target: AgentId, interval_s: u64, message: &str) -> Fact {
-    Fact::Kept(Keepsake::Watchdog {
+fn kept(by: Caller, target: AgentId, interval_s: u64, message: &str) -> TreeFact {
+    TreeFact::Kept(AgentMetadata::Watchdog {
         by,
         target,
         interval_s,
@@ -18,19 +18,19 @@ fn kept(by: Caller, target: AgentId, interval_s: u64, message: &str) -> Fact {
 
 /// Sets up a timer as the supervisor does: if it may be, its fact is kept.
 fn start(
-    dogs: &mut Watchdogs,
+    dogs: &mut WatchdogTimers,
     (by, target): (Caller, AgentId),
     interval_s: u64,
     message: &str,
     now_ms: i64,
-) -> Result<Place, Unfit> {
+) -> Result<WatchdogSlot, WatchdogError> {
     let place = dogs.check(by, target, interval_s, message)?;
     dogs.fold(&kept(by, target, interval_s, message), now_ms);
     Ok(place)
 }
 
-fn ended(agent: AgentId, end: End) -> Fact {
-    Fact::Ended {
+fn ended(agent: AgentId, end: TaskEnding) -> TreeFact {
+    TreeFact::Ended {
         agent,
         task: "t".into(),
         end,
@@ -42,7 +42,7 @@ fn ended(agent: AgentId, end: End) -> Fact {
 /// `restore CALLER TARGET INTERVAL`, `pruned AGENT`, `cancelled AGENT`, `completed AGENT`,
 /// `at SECOND`. Each line is answered by what came of it and by the next moment.
 fn check(script: &str, expected: Expect) {
-    let mut dogs = Watchdogs::default();
+    let mut dogs = WatchdogTimers::default();
     let mut now_ms = 0;
     let mut told = String::new();
     for line in script
@@ -61,15 +61,18 @@ fn check(script: &str, expected: Expect) {
                 let (by, target) = (caller(1), AgentId(number(2)));
                 let interval_s = number(3).into();
                 match start(&mut dogs, (by, target), interval_s, "how far?", now_ms) {
-                    Ok(Place::Taken) => "replaced".to_owned(),
-                    Ok(Place::Free) => "started".to_owned(),
+                    Ok(WatchdogSlot::Taken) => "replaced".to_owned(),
+                    Ok(WatchdogSlot::Free) => "started".to_owned(),
                     Err(unfit) => unfit.to_string(),
                 }
             }
             "cancel" => {
                 let (by, target) = (caller(1), AgentId(number(2)));
                 let was_set = dogs.is_set(by, target);
-                dogs.fold(&Fact::Kept(Keepsake::WatchdogOff { by, target }), now_ms);
+                dogs.fold(
+                    &TreeFact::Kept(AgentMetadata::WatchdogOff { by, target }),
+                    now_ms,
+                );
                 format!("{was_set}")
             }
             "restore" => {
@@ -79,16 +82,16 @@ fn check(script: &str, expected: Expect) {
             }
             "pruned" => {
                 let agent = AgentId(number(1));
-                dogs.fold(&Fact::Pruned { agent }, now_ms);
+                dogs.fold(&TreeFact::Pruned { agent }, now_ms);
                 "-".to_owned()
             }
             "cancelled" => {
                 let (by, scope) = (ROOT, AgentId(number(1)));
-                dogs.fold(&ended(scope, End::Cancelled { by, scope }), now_ms);
+                dogs.fold(&ended(scope, TaskEnding::Cancelled { by, scope }), now_ms);
                 "-".to_owned()
             }
             "completed" => {
-                dogs.fold(&ended(AgentId(number(1)), End::Completed), now_ms);
+                dogs.fold(&ended(AgentId(number(1)), TaskEnding::Completed), now_ms);
                 "-".to_owned()
             }
             "at" => {
@@ -230,24 +233,24 @@ fn a_cancel_ends_the_timers_of_what_it_stopped_and_an_end_does_not() {
 
 #[test]
 fn a_tree_has_at_most_sixteen() {
-    let mut dogs = Watchdogs::default();
+    let mut dogs = WatchdogTimers::default();
     for number in 1..=16 {
         start(&mut dogs, (ROOT, AgentId(number)), 30, "", 0).unwrap();
     }
     let refused = start(&mut dogs, (ROOT, AgentId(17)), 30, "", 0);
-    assert_eq!(refused, Err(Unfit::TooMany));
+    assert_eq!(refused, Err(WatchdogError::TooMany));
     let replaced = start(&mut dogs, (ROOT, AgentId(16)), 60, "", 0);
-    assert_eq!(replaced, Ok(Place::Taken));
+    assert_eq!(replaced, Ok(WatchdogSlot::Taken));
 }
 
 #[test]
 fn the_place_of_one_that_is_gone_is_free_also_when_the_facts_are_read_again() {
-    let mut dogs = Watchdogs::default();
+    let mut dogs = WatchdogTimers::default();
     for number in 1..=16 {
         dogs.fold(&kept(ROOT, AgentId(number), 30, ""), 0);
     }
     let agent = AgentId(1);
-    dogs.fold(&Fact::Pruned { agent }, 0);
+    dogs.fold(&TreeFact::Pruned { agent }, 0);
     dogs.fold(&kept(ROOT, AgentId(17), 30, ""), 0);
     assert!(!dogs.is_set(ROOT, agent));
     assert!(dogs.is_set(ROOT, AgentId(17)));
@@ -255,12 +258,12 @@ fn the_place_of_one_that_is_gone_is_free_also_when_the_facts_are_read_again() {
 
 #[test]
 fn a_message_has_at_most_two_thousand_characters() {
-    let mut dogs = Watchdogs::default();
+    let mut dogs = WatchdogTimers::default();
     let longest = "ü".repeat(MESSAGE_CHARS_MAX);
     start(&mut dogs, (ROOT, CHILD), 30, &longest, 0).unwrap();
     let longer = longest.clone() + "!";
     let refused = start(&mut dogs, (ROOT, CHILD), 30, &longer, 0);
-    assert_eq!(refused, Err(Unfit::Message(2_001)));
+    assert_eq!(refused, Err(WatchdogError::Message(2_001)));
     dogs.fold(&kept(ROOT, CHILD, 30, &longer), 0);
     assert_eq!(dogs.due(i64::MAX)[0].message, longest);
 }

@@ -9,11 +9,11 @@ use std::time::{Duration, Instant};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::UnixStream;
 use tokio::task::JoinSet;
-use troupe_client::{Client, Options};
+use troupe_client::{Client, ClientOptions};
 use troupe_protocol::EventMsg;
 use troupe_protocol::input::UserInput;
 use troupe_protocol::op::{ConfigureSession, Op};
-use troupe_transport::Address;
+use troupe_transport::SessionAddress;
 
 /// How long the process may take to listen.
 const START_MAX: Duration = Duration::from_secs(20);
@@ -22,7 +22,7 @@ const FOLLOW: &[u8] = b"{\"type\":\"hello\",\"role\":\"follow\"}\n";
 
 /// Drives a session from a thread of its own, and then ends it. The thread returns how long the
 /// driver took to hear all that the model had to say.
-pub fn conduct(socket: PathBuf, followers: u32) -> JoinHandle<io::Result<Duration>> {
+pub fn drive_session(socket: PathBuf, followers: u32) -> JoinHandle<io::Result<Duration>> {
     thread::spawn(move || {
         runtime()?.block_on(async {
             let mut driver = connect(&socket).await?;
@@ -61,11 +61,11 @@ async fn perform(driver: &mut Client, socket: &Path, followers: u32) -> io::Resu
 }
 
 /// Followers that read what they are sent, on a thread that ends with their connections.
-struct Audience {
+struct FollowerThread {
     there: mpsc::Receiver<()>,
 }
 
-fn audience(socket: PathBuf, count: u32) -> Audience {
+fn audience(socket: PathBuf, count: u32) -> FollowerThread {
     let (arrived, there) = mpsc::channel();
     thread::spawn(move || -> io::Result<()> {
         runtime()?.block_on(async {
@@ -85,7 +85,7 @@ fn audience(socket: PathBuf, count: u32) -> Audience {
             Ok(())
         })
     });
-    Audience { there }
+    FollowerThread { there }
 }
 
 fn runtime() -> io::Result<tokio::runtime::Runtime> {
@@ -98,8 +98,8 @@ fn runtime() -> io::Result<tokio::runtime::Runtime> {
 async fn connect(socket: &Path) -> io::Result<Client> {
     let begun = Instant::now();
     loop {
-        let address = Address::Unix(socket.to_owned());
-        match Client::connect(address, Options::default()).await {
+        let address = SessionAddress::Unix(socket.to_owned());
+        match Client::connect(address, ClientOptions::default()).await {
             Ok(client) => return Ok(client),
             Err(error) if begun.elapsed() > START_MAX => return Err(io::Error::other(error)),
             Err(_) => tokio::time::sleep(Duration::from_millis(5)).await,

@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 const PEAK_INTERVAL: Duration = Duration::from_millis(1);
 
 #[derive(Debug, Clone, Copy, Default)]
-pub struct Cost {
+pub struct ProcessCost {
     pub cpu: Duration,
     pub wall: Duration,
     /// Peak of the process itself, in bytes.
@@ -23,7 +23,7 @@ pub struct Cost {
 }
 
 /// Runs a command to its end. It must succeed: a failed run would look cheap.
-pub fn measure(command: &mut Command, stdin: &str) -> io::Result<Cost> {
+pub fn measure(command: &mut Command, stdin: &str) -> io::Result<ProcessCost> {
     use io::Write as _;
     command.stdout(Stdio::null());
     run(command, |child| match child.stdin.take() {
@@ -36,7 +36,7 @@ pub fn measure(command: &mut Command, stdin: &str) -> io::Result<Cost> {
 pub fn measure_talk(
     command: &mut Command,
     talk: impl FnOnce(ChildStdin, ChildStdout) -> io::Result<Duration>,
-) -> io::Result<Cost> {
+) -> io::Result<ProcessCost> {
     command.stdout(Stdio::piped());
     let mut wall = Duration::ZERO;
     let cost = run(command, |child| {
@@ -45,13 +45,13 @@ pub fn measure_talk(
         wall = talk(to, from)?;
         Ok(())
     })?;
-    Ok(Cost { wall, ..cost })
+    Ok(ProcessCost { wall, ..cost })
 }
 
 fn run(
     command: &mut Command,
     attend: impl FnOnce(&mut Child) -> io::Result<()>,
-) -> io::Result<Cost> {
+) -> io::Result<ProcessCost> {
     let started = Instant::now();
     let mut child = command
         .stdin(Stdio::piped())
@@ -89,7 +89,7 @@ pub fn measure_until(
     command: &mut Command,
     stdin: &str,
     is_reached: impl Fn() -> bool,
-) -> io::Result<Cost> {
+) -> io::Result<ProcessCost> {
     use io::Write as _;
     let started = Instant::now();
     let mut child = command
@@ -110,7 +110,7 @@ pub fn measure_until(
         }
         thread::sleep(PEAK_INTERVAL);
     }
-    let cost = Cost {
+    let cost = ProcessCost {
         cpu: used_by(child.id())?,
         wall: started.elapsed(),
         rss: peak_of(child.id()).unwrap_or_default(),
@@ -191,7 +191,7 @@ const ANY_CHILD: libc::pid_t = -1;
 
 /// Waits for a child and tells its status and what it used; `None` if there is none.
 /// (`Child::wait` does not tell what was used; the kernel does, once, here.)
-fn wait_with_usage(pid: libc::pid_t) -> io::Result<Option<(i32, Cost)>> {
+fn wait_with_usage(pid: libc::pid_t) -> io::Result<Option<(i32, ProcessCost)>> {
     let mut status = 0;
     // SAFETY: rusage is plain numbers, for which all zeroes are a valid value.
     let mut usage: libc::rusage = unsafe { std::mem::zeroed() };
@@ -200,9 +200,9 @@ fn wait_with_usage(pid: libc::pid_t) -> io::Result<Option<(i32, Cost)>> {
         // this program waits for children.
         let waited = unsafe { libc::wait4(pid, &raw mut status, 0, &raw mut usage) };
         if waited > 0 {
-            let cost = Cost {
+            let cost = ProcessCost {
                 cpu: duration(usage.ru_utime) + duration(usage.ru_stime),
-                ..Cost::default()
+                ..ProcessCost::default()
             };
             return Ok(Some((status, cost)));
         }
@@ -222,12 +222,12 @@ fn duration(time: libc::timeval) -> Duration {
 }
 
 /// Returns the median of each figure by itself.
-pub fn median(costs: Vec<Cost>) -> Cost {
+pub fn median(costs: Vec<ProcessCost>) -> ProcessCost {
     fn middle<T: Ord + Copy + Default>(mut values: Vec<T>) -> T {
         values.sort_unstable();
         values.get(values.len() / 2).copied().unwrap_or_default()
     }
-    Cost {
+    ProcessCost {
         cpu: middle(costs.iter().map(|cost| cost.cpu).collect()),
         wall: middle(costs.iter().map(|cost| cost.wall).collect()),
         rss: middle(costs.iter().map(|cost| cost.rss).collect()),

@@ -6,23 +6,23 @@ use std::net::TcpStream;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use super::measure::{Cost, measure, median};
-use super::office::Errand;
-use super::play::FEW_CHILDREN;
-use super::subject::Subject;
-use super::workload::{APP_THREADS, ROLLOUT_MEGABYTES, Stage, Workload};
+use super::app_server::ClientWorkload;
+use super::measure::{ProcessCost, measure, median};
+use super::script::FEW_CHILDREN;
+use super::subject::BenchSubject;
+use super::workload::{APP_THREADS, BenchStage, BenchWorkload, ROLLOUT_MEGABYTES};
 
 /// Who stands in the rows that measure the machine itself.
 const FLOOR: &str = "floor";
 
-pub struct Report {
+pub struct BenchReport {
     runs: usize,
-    rows: Vec<Row>,
+    rows: Vec<BenchRow>,
     /// What was measured so far, to be taken off where calls or deltas are counted.
-    costs: Vec<(Workload, String, Cost)>,
+    costs: Vec<(BenchWorkload, String, ProcessCost)>,
 }
 
-struct Row {
+struct BenchRow {
     what: String,
     who: String,
     cpu: String,
@@ -31,7 +31,7 @@ struct Row {
     note: String,
 }
 
-impl Report {
+impl BenchReport {
     pub fn new(runs: usize) -> Self {
         Self {
             runs,
@@ -41,7 +41,7 @@ impl Report {
     }
 
     /// Measures what the machine itself takes for the smallest things.
-    pub fn floor(&mut self, stage: &Stage, runs: usize) -> io::Result<()> {
+    pub fn floor(&mut self, stage: &BenchStage, runs: usize) -> io::Result<()> {
         let fork = (0..runs)
             .map(|_| measure(&mut Command::new("true"), ""))
             .collect::<io::Result<Vec<_>>>()?;
@@ -56,9 +56,9 @@ impl Report {
             .map(|_| http_round_trip(stage))
             .collect::<io::Result<_>>()?;
         trips.sort_unstable();
-        let trip = Cost {
+        let trip = ProcessCost {
             wall: trips[trips.len() / 2],
-            ..Cost::default()
+            ..ProcessCost::default()
         };
         self.push("HTTP round trip on loopback", FLOOR, trip, String::new());
         Ok(())
@@ -90,7 +90,7 @@ impl Report {
                 self.push(
                     title,
                     FLOOR,
-                    Cost::default(),
+                    ProcessCost::default(),
                     "bwrap is not installed".to_owned(),
                 );
             }
@@ -103,7 +103,7 @@ impl Report {
         Ok(())
     }
 
-    pub fn add(&mut self, workload: Workload, subject: &Subject, cost: Cost) {
+    pub fn add(&mut self, workload: BenchWorkload, subject: &BenchSubject, cost: ProcessCost) {
         self.costs.push((workload, subject.name.clone(), cost));
         let mut notes = Vec::new();
         if let Some((count, unit, without)) = workload.units()
@@ -111,19 +111,19 @@ impl Report {
         {
             let each = cost.cpu.saturating_sub(base.cpu) / count;
             notes.push(format!("{} CPU per {unit}", time(each)));
-            if workload == Workload::Births {
+            if workload == BenchWorkload::Births {
                 let each = cost.wall.saturating_sub(base.wall) / count;
                 notes.push(format!("{} wall", time(each)));
             }
         }
-        if matches!(workload, Workload::Followers(1..))
-            && let Some(alone) = self.cost_of(Workload::Followers(0), &subject.name)
+        if matches!(workload, BenchWorkload::Followers(1..))
+            && let Some(alone) = self.cost_of(BenchWorkload::Followers(0), &subject.name)
         {
             let part = alone.wall.as_secs_f64() / cost.wall.as_secs_f64();
             notes.push(format!("driver's throughput {part:.2} x of alone"));
         }
-        if workload == Workload::Sandboxed
-            && let Some(bare) = self.cost_of(Workload::Shell, &subject.name)
+        if workload == BenchWorkload::Sandboxed
+            && let Some(bare) = self.cost_of(BenchWorkload::Shell, &subject.name)
         {
             notes.push(format!(
                 "{:.2} x CPU and {:.2} x wall of unsandboxed",
@@ -131,13 +131,13 @@ impl Report {
                 cost.wall.as_secs_f64() / bare.wall.as_secs_f64(),
             ));
         }
-        if let Workload::FanOut(children) = workload {
+        if let BenchWorkload::FanOut(children) = workload {
             notes.extend(self.beside_fewer(children, &subject.name, cost));
         }
-        if let Workload::Crowd(children, resident) = workload {
+        if let BenchWorkload::Crowd(children, resident) = workload {
             notes.extend(self.each_of_crowd(children, resident, &subject.name, cost));
         }
-        if workload == Workload::Reindex {
+        if workload == BenchWorkload::Reindex {
             let rate = f64::from(ROLLOUT_MEGABYTES) / cost.wall.as_secs_f64();
             notes.push(format!("{rate:.0} MB/s"));
         }
@@ -149,11 +149,12 @@ impl Report {
 
     /// How much of a child's cost comes with the number of its siblings. A parent that is told
     /// of each child sends its whole history each time, so the bytes grow by nature.
-    fn beside_fewer(&self, children: u32, who: &str, cost: Cost) -> Option<String> {
+    fn beside_fewer(&self, children: u32, who: &str, cost: ProcessCost) -> Option<String> {
         let sent = size(cost.sent / u64::from(children));
-        let each = |cost: Cost, base: Cost, count| cost.cpu.saturating_sub(base.cpu) / count;
-        let base = self.cost_of(Workload::Turn, who).unwrap_or_default();
-        let few = self.cost_of(Workload::FanOut(FEW_CHILDREN), who)?;
+        let each =
+            |cost: ProcessCost, base: ProcessCost, count| cost.cpu.saturating_sub(base.cpu) / count;
+        let base = self.cost_of(BenchWorkload::Turn, who).unwrap_or_default();
+        let few = self.cost_of(BenchWorkload::FanOut(FEW_CHILDREN), who)?;
         let ratio =
             each(cost, base, children).as_secs_f64() / each(few, base, FEW_CHILDREN).as_secs_f64();
         Some(match children {
@@ -164,10 +165,16 @@ impl Report {
 
     /// What one more child takes, from the crowd measured before this one: in memory if
     /// more of this one are, else out of it.
-    fn each_of_crowd(&self, children: u32, resident: u32, who: &str, cost: Cost) -> Option<String> {
+    fn each_of_crowd(
+        &self,
+        children: u32,
+        resident: u32,
+        who: &str,
+        cost: ProcessCost,
+    ) -> Option<String> {
         let (before, more, what) = match (children, resident) {
-            (1_000, 64) => (Workload::Crowd(100, 64), 900, "child out of memory"),
-            (1_000, 1_000) => (Workload::Crowd(1_000, 64), 936, "child in memory"),
+            (1_000, 64) => (BenchWorkload::Crowd(100, 64), 900, "child out of memory"),
+            (1_000, 1_000) => (BenchWorkload::Crowd(1_000, 64), 936, "child in memory"),
             _ => return None,
         };
         let base = self.cost_of(before, who)?;
@@ -175,8 +182,8 @@ impl Report {
         Some(format!("{kilobytes} KB more per {what}, history included"))
     }
 
-    pub fn skip(&mut self, workload: Workload, subject: &Subject, why: &str) {
-        self.rows.push(Row {
+    pub fn skip(&mut self, workload: BenchWorkload, subject: &BenchSubject, why: &str) {
+        self.rows.push(BenchRow {
             what: workload.title(),
             who: subject.name.clone(),
             cpu: "-".to_owned(),
@@ -186,8 +193,8 @@ impl Report {
         });
     }
 
-    fn push(&mut self, what: &str, who: &str, cost: Cost, note: String) {
-        self.rows.push(Row {
+    fn push(&mut self, what: &str, who: &str, cost: ProcessCost, note: String) {
+        self.rows.push(BenchRow {
             what: what.to_owned(),
             who: who.to_owned(),
             cpu: if cost.cpu.is_zero() {
@@ -209,7 +216,7 @@ impl Report {
         });
     }
 
-    fn cost_of(&self, workload: Workload, name: &str) -> Option<Cost> {
+    fn cost_of(&self, workload: BenchWorkload, name: &str) -> Option<ProcessCost> {
         let found = self
             .costs
             .iter()
@@ -219,37 +226,41 @@ impl Report {
 }
 
 /// What the figures should be at most; CPU of the whole process tree.
-fn goal(workload: Workload) -> Option<&'static str> {
+fn goal(workload: BenchWorkload) -> Option<&'static str> {
     match workload {
-        Workload::Version => Some("3 ms CPU"),
-        Workload::Turn => Some("29 ms CPU, 20 MB"),
+        BenchWorkload::Version => Some("3 ms CPU"),
+        BenchWorkload::Turn => Some("29 ms CPU, 20 MB"),
         // Holds the start of a login shell, which is captured once per session.
-        Workload::FirstCall
-        | Workload::Child
-        | Workload::Plans
-        | Workload::Followers(0)
-        | Workload::Search
-        | Workload::Snapshot(_)
-        | Workload::App(Errand::FirstEvent) => None,
-        Workload::Births => Some("1 ms CPU per spawn"),
-        Workload::Shell => Some("3 ms per call, the command included"),
-        Workload::Sandboxed => Some("1.5 x CPU and wall of unsandboxed"),
-        Workload::Deltas => Some("3 µs per delta"),
-        Workload::Resume => Some("30 ms CPU"),
-        Workload::Reindex => Some("200 MB/s or more"),
-        Workload::Children => Some("0.4 s CPU, commands included, and 30 MB"),
-        Workload::Waiting => Some("no CPU while it waits"),
-        Workload::FanOut(_) => Some("the same CPU per child for any number"),
-        Workload::Followers(_) => Some("0.9 x of the driver's throughput alone"),
-        Workload::App(Errand::Turns(_)) => Some("8 ms CPU per turn, 41 MB"),
-        Workload::App(Errand::Threads(APP_THREADS)) => Some("5.2 s CPU, commands included, 68 MB"),
-        Workload::App(Errand::Threads(_)) => Some("the same CPU per turn for any number"),
-        Workload::Crowd(..) => Some("64 KB per child in memory beyond its history, else 2 KB"),
+        BenchWorkload::FirstCall
+        | BenchWorkload::Child
+        | BenchWorkload::Plans
+        | BenchWorkload::Followers(0)
+        | BenchWorkload::Search
+        | BenchWorkload::Snapshot(_)
+        | BenchWorkload::App(ClientWorkload::FirstEvent) => None,
+        BenchWorkload::Births => Some("1 ms CPU per spawn"),
+        BenchWorkload::Shell => Some("3 ms per call, the command included"),
+        BenchWorkload::Sandboxed => Some("1.5 x CPU and wall of unsandboxed"),
+        BenchWorkload::Deltas => Some("3 µs per delta"),
+        BenchWorkload::Resume => Some("30 ms CPU"),
+        BenchWorkload::Reindex => Some("200 MB/s or more"),
+        BenchWorkload::Children => Some("0.4 s CPU, commands included, and 30 MB"),
+        BenchWorkload::Waiting => Some("no CPU while it waits"),
+        BenchWorkload::FanOut(_) => Some("the same CPU per child for any number"),
+        BenchWorkload::Followers(_) => Some("0.9 x of the driver's throughput alone"),
+        BenchWorkload::App(ClientWorkload::Turns(_)) => Some("8 ms CPU per turn, 41 MB"),
+        BenchWorkload::App(ClientWorkload::Threads(APP_THREADS)) => {
+            Some("5.2 s CPU, commands included, 68 MB")
+        }
+        BenchWorkload::App(ClientWorkload::Threads(_)) => {
+            Some("the same CPU per turn for any number")
+        }
+        BenchWorkload::Crowd(..) => Some("64 KB per child in memory beyond its history, else 2 KB"),
     }
 }
 
 /// Asks the scripted model for its list of models, over a new connection.
-fn http_round_trip(stage: &Stage) -> io::Result<Duration> {
+fn http_round_trip(stage: &BenchStage) -> io::Result<Duration> {
     let started = Instant::now();
     let mut stream = TcpStream::connect(stage.address())?;
     stream.write_all(b"GET /v1/models HTTP/1.1\r\nhost: bench\r\nconnection: close\r\n\r\n")?;
@@ -274,7 +285,7 @@ fn size(bytes: u64) -> String {
     format!("{}.{} MB", tenths / 10, tenths % 10)
 }
 
-impl fmt::Display for Report {
+impl fmt::Display for BenchReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(
             f,

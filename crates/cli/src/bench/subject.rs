@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 #[derive(Debug)]
-pub struct Subject {
+pub struct BenchSubject {
     pub name: String,
     path: PathBuf,
     home_variable: &'static str,
@@ -12,12 +12,12 @@ pub struct Subject {
 
 /// What commands may do in a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Rights {
+pub enum CommandRights {
     Everything,
     Workspace,
 }
 
-impl Rights {
+impl CommandRights {
     fn arguments(self) -> &'static [&'static str] {
         match self {
             Self::Everything => &["--dangerously-bypass-approvals-and-sandbox"],
@@ -26,7 +26,7 @@ impl Rights {
     }
 }
 
-impl Subject {
+impl BenchSubject {
     pub fn troupe(path: PathBuf) -> Self {
         Self {
             name: "troupe".to_owned(),
@@ -68,7 +68,7 @@ impl Subject {
     }
 
     /// A headless run against the scripted model. The same words work for all subjects.
-    pub fn exec(&self, base_url: &str, home: &Path, cwd: &Path, rights: Rights) -> Command {
+    pub fn exec(&self, base_url: &str, home: &Path, cwd: &Path, rights: CommandRights) -> Command {
         let mut command = Command::new(&self.path);
         command
             .current_dir(cwd)

@@ -7,15 +7,15 @@ use tempfile::TempDir;
 use troupe_model::scripted::{MockServer, Screenplay};
 use troupe_protocol::SessionId;
 
-use super::followers::conduct;
-use super::grounds;
-use super::measure::{Cost, measure, measure_talk, measure_until};
-use super::office::{Desk, Errand, WAVES};
-use super::play::{
+use super::app_server::{AppServerClient, ClientWorkload, WAVES};
+use super::fixtures;
+use super::followers::drive_session;
+use super::measure::{ProcessCost, measure, measure_talk, measure_until};
+use super::script::{
     ANSWER, BIRTHS, CHILDREN, DELTAS, FEW_CHILDREN, KEEP_SILENT, PLAN_AGAIN_AND_AGAIN, REMEMBER,
     SHELL_CALLS, SILENT_SECONDS, SPAWN_ONE_BY_ONE, WORK, screenplay, spawn_prompt,
 };
-use super::subject::{Rights, Subject};
+use super::subject::{BenchSubject, CommandRights};
 
 pub const ROLLOUT_MEGABYTES: u32 = 60;
 
@@ -27,7 +27,7 @@ pub const APP_THREADS: u32 = 50;
 const WINDOW_TOKENS: u32 = 10_000_000;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Workload {
+pub enum BenchWorkload {
     Version,
     Turn,
     FirstCall,
@@ -39,7 +39,7 @@ pub enum Workload {
     /// Words that are looked for in the logs of all sessions.
     Search,
     /// A command in a large work tree, which is looked at before it runs and after.
-    Snapshot(Look),
+    Snapshot(SnapshotRound),
     /// A child that answers at once, and its parent waits for it.
     Child,
     /// Calls that do nothing, one after the other.
@@ -57,24 +57,24 @@ pub enum Workload {
     /// Text over a socket, with so many clients that follow beside the one that drives.
     Followers(u32),
     /// What clients ask of an app-server.
-    App(Errand),
+    App(ClientWorkload),
 }
 
 /// Whether a work tree has been looked at before.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Look {
+pub enum SnapshotRound {
     First,
     Later,
 }
 
 /// The scripted model and the directories that a run needs.
-pub struct Stage {
+pub struct BenchStage {
     server: MockServer,
     dir: TempDir,
     long_session: SessionId,
 }
 
-impl Workload {
+impl BenchWorkload {
     pub const ALL: [Self; 28] = [
         Self::Version,
         Self::Turn,
@@ -85,8 +85,8 @@ impl Workload {
         Self::Resume,
         Self::Reindex,
         Self::Search,
-        Self::Snapshot(Look::First),
-        Self::Snapshot(Look::Later),
+        Self::Snapshot(SnapshotRound::First),
+        Self::Snapshot(SnapshotRound::Later),
         Self::Child,
         Self::Plans,
         Self::Births,
@@ -100,10 +100,10 @@ impl Workload {
         Self::Crowd(1_000, 1_000),
         Self::Followers(0),
         Self::Followers(100),
-        Self::App(Errand::FirstEvent),
-        Self::App(Errand::Turns(APP_TURNS)),
-        Self::App(Errand::Threads(APP_THREADS)),
-        Self::App(Errand::Threads(10 * APP_THREADS)),
+        Self::App(ClientWorkload::FirstEvent),
+        Self::App(ClientWorkload::Turns(APP_TURNS)),
+        Self::App(ClientWorkload::Threads(APP_THREADS)),
+        Self::App(ClientWorkload::Threads(10 * APP_THREADS)),
     ];
 
     pub fn name(self) -> &'static str {
@@ -140,8 +140,8 @@ impl Workload {
             Self::Resume => "resume of a 60 MB rollout",
             Self::Reindex => "index of 60 MB rebuilt",
             Self::Search => "search of 200 MB of rollouts",
-            Self::Snapshot(Look::First) => "a call that writes, 100,000 files",
-            Self::Snapshot(Look::Later) => "the same, the next time",
+            Self::Snapshot(SnapshotRound::First) => "a call that writes, 100,000 files",
+            Self::Snapshot(SnapshotRound::Later) => "the same, the next time",
             Self::Child => "a turn with one child",
             Self::Plans => "100 calls that do nothing",
             Self::Births => "100 spawns to the child's request",
@@ -152,9 +152,11 @@ impl Workload {
                 return format!("{children} x 20 turns, {resident} in memory");
             }
             Self::Followers(count) => return format!("20,000 deltas, {count} followers"),
-            Self::App(Errand::FirstEvent) => "app-server, to the first event",
-            Self::App(Errand::Turns(count)) => return format!("{count} turns of one thread"),
-            Self::App(Errand::Threads(count)) => {
+            Self::App(ClientWorkload::FirstEvent) => "app-server, to the first event",
+            Self::App(ClientWorkload::Turns(count)) => {
+                return format!("{count} turns of one thread");
+            }
+            Self::App(ClientWorkload::Threads(count)) => {
                 return format!("{WAVES} waves of {count} threads");
             }
         };
@@ -165,7 +167,7 @@ impl Workload {
     pub fn runs_max(self) -> usize {
         match self {
             Self::Waiting | Self::FanOut(_) | Self::Crowd(..) => 1,
-            Self::App(Errand::Threads(count)) if count > APP_THREADS => 1,
+            Self::App(ClientWorkload::Threads(count)) if count > APP_THREADS => 1,
             _ => usize::MAX,
         }
     }
@@ -184,13 +186,13 @@ impl Workload {
             Self::Snapshot(_) => Some((2, "look", Self::FirstCall)),
             Self::Waiting => Some((SILENT_SECONDS, "second", Self::Child)),
             Self::FanOut(children) => Some((children, "child", Self::Turn)),
-            Self::App(Errand::Turns(count)) => {
-                Some((count - 1, "turn", Self::App(Errand::FirstEvent)))
+            Self::App(ClientWorkload::Turns(count)) => {
+                Some((count - 1, "turn", Self::App(ClientWorkload::FirstEvent)))
             }
-            Self::App(Errand::Threads(count)) => {
-                Some((count * WAVES, "turn", Self::App(Errand::FirstEvent)))
+            Self::App(ClientWorkload::Threads(count)) => {
+                Some((count * WAVES, "turn", Self::App(ClientWorkload::FirstEvent)))
             }
-            Self::App(Errand::FirstEvent)
+            Self::App(ClientWorkload::FirstEvent)
             | Self::Version
             | Self::Turn
             | Self::FirstCall
@@ -204,7 +206,7 @@ impl Workload {
     }
 
     /// Returns why another program cannot be measured with this.
-    pub fn not_for(self, subject: &Subject) -> Option<&'static str> {
+    pub fn not_for(self, subject: &BenchSubject) -> Option<&'static str> {
         match self {
             Self::Resume | Self::Reindex | Self::Search if !subject.is_troupe() => {
                 Some("the stored session is one of ours")
@@ -222,7 +224,9 @@ impl Workload {
                 Some("the screenplay names children as we do")
             }
             Self::Followers(_) if !subject.is_troupe() => Some("it has no socket to follow by"),
-            Self::App(Errand::Threads(count)) if count > APP_THREADS && !subject.is_troupe() => {
+            Self::App(ClientWorkload::Threads(count))
+                if count > APP_THREADS && !subject.is_troupe() =>
+            {
                 Some("whether ours stays linear is the question")
             }
             _ => None,
@@ -231,24 +235,24 @@ impl Workload {
 
     pub fn run(
         self,
-        stage: &Stage,
-        subject: &Subject,
+        stage: &BenchStage,
+        subject: &BenchSubject,
         runtime: &tokio::runtime::Runtime,
-    ) -> io::Result<Cost> {
+    ) -> io::Result<ProcessCost> {
         // The server answers on the runtime's own thread while this one waits.
         let _entered = runtime.enter();
         match self {
             Self::Version => measure(&mut subject.version(), ""),
-            Self::Turn => stage.exec(subject, "say hello", Rights::Everything),
-            Self::FirstCall => stage.exec(subject, "run one command", Rights::Everything),
-            Self::Shell => stage.exec(subject, "run commands", Rights::Everything),
-            Self::Sandboxed => stage.exec(subject, "run commands", Rights::Workspace),
-            Self::Deltas => stage.exec(subject, "talk at length", Rights::Everything),
+            Self::Turn => stage.exec(subject, "say hello", CommandRights::Everything),
+            Self::FirstCall => stage.exec(subject, "run one command", CommandRights::Everything),
+            Self::Shell => stage.exec(subject, "run commands", CommandRights::Everything),
+            Self::Sandboxed => stage.exec(subject, "run commands", CommandRights::Workspace),
+            Self::Deltas => stage.exec(subject, "talk at length", CommandRights::Everything),
             Self::Resume => stage.resume(subject),
             Self::Reindex => stage.reindex(subject),
             Self::Search => {
-                let library = runtime.block_on(grounds::library(stage.dir.path()));
-                measure(&mut subject.search(&library?, grounds::NEEDLE), "")
+                let library = runtime.block_on(fixtures::library(stage.dir.path()));
+                measure(&mut subject.search(&library?, fixtures::NEEDLE), "")
             }
             Self::Snapshot(look) => stage.snapshot(subject, look),
             Self::Child => stage.spawn(subject, 1, ANSWER, 64),
@@ -264,14 +268,14 @@ impl Workload {
     }
 }
 
-impl Stage {
+impl BenchStage {
     pub async fn set_up() -> Result<Self, Box<dyn std::error::Error>> {
         let screenplay: Screenplay = screenplay().parse()?;
         let server = MockServer::start(screenplay, ([127, 0, 0, 1], 0).into()).await?;
         let dir = TempDir::new()?;
         std::fs::create_dir(dir.path().join("work"))?;
         let home = dir.path().join("long");
-        let long_session = grounds::long_session(&home, ROLLOUT_MEGABYTES).await?;
+        let long_session = fixtures::long_session(&home, ROLLOUT_MEGABYTES).await?;
         Ok(Self {
             server,
             dir,
@@ -294,7 +298,12 @@ impl Stage {
         TempDir::new_in(self.dir.path()).map(TempDir::keep)
     }
 
-    fn exec(&self, subject: &Subject, prompt: &str, rights: Rights) -> io::Result<Cost> {
+    fn exec(
+        &self,
+        subject: &BenchSubject,
+        prompt: &str,
+        rights: CommandRights,
+    ) -> io::Result<ProcessCost> {
         let home = self.new_home()?;
         let url = self.server.base_url();
         let mut command = subject.exec(&url, &home, &self.work(), rights);
@@ -304,14 +313,14 @@ impl Stage {
     /// A parent that makes children, within limits that leave room for them.
     fn spawn(
         &self,
-        subject: &Subject,
+        subject: &BenchSubject,
         children: u32,
         message: &str,
         resident: u32,
-    ) -> io::Result<Cost> {
+    ) -> io::Result<ProcessCost> {
         let home = self.new_home()?;
         let url = self.server.base_url();
-        let mut command = subject.exec(&url, &home, &self.work(), Rights::Everything);
+        let mut command = subject.exec(&url, &home, &self.work(), CommandRights::Everything);
         let limits = [
             ("max_agents", children + 1),
             ("max_spawns_per_minute", children),
@@ -325,17 +334,22 @@ impl Stage {
         command.args(["-c", &format!("model_context_window={WINDOW_TOKENS}")]);
         let sent = self.server.request_bytes();
         let cost = measure(&mut command, &spawn_prompt(children, message))?;
-        Ok(Cost {
+        Ok(ProcessCost {
             sent: self.server.request_bytes() - sent,
             ..cost
         })
     }
 
     /// A run that is over when its last request has come.
-    fn one_by_one(&self, subject: &Subject, prompt: &str, requests: u32) -> io::Result<Cost> {
+    fn one_by_one(
+        &self,
+        subject: &BenchSubject,
+        prompt: &str,
+        requests: u32,
+    ) -> io::Result<ProcessCost> {
         let home = self.new_home()?;
         let url = self.server.base_url();
-        let mut command = subject.exec(&url, &home, &self.work(), Rights::Everything);
+        let mut command = subject.exec(&url, &home, &self.work(), CommandRights::Everything);
         for key in ["max_threads", "max_spawns_per_minute"] {
             command.args(["-c", &format!("agents.{key}={BIRTHS}")]);
         }
@@ -346,57 +360,57 @@ impl Stage {
     }
 
     /// The time is the driver's alone, from its question to the end of the answer.
-    fn followed(&self, subject: &Subject, followers: u32) -> io::Result<Cost> {
+    fn followed(&self, subject: &BenchSubject, followers: u32) -> io::Result<ProcessCost> {
         let home = self.new_home()?;
         let socket = home.join("bench.sock");
         let url = self.server.base_url();
         let mut command = subject.proto(&url, &home, &self.work(), &socket);
-        let conducting = conduct(socket, followers);
+        let conducting = drive_session(socket, followers);
         let cost = measure(&mut command, "")?;
         let heard = conducting
             .join()
             .map_err(|_| io::Error::other("the driver panicked"))?;
-        Ok(Cost {
+        Ok(ProcessCost {
             wall: heard?,
             ..cost
         })
     }
 
     /// The time is the client's.
-    fn office(&self, subject: &Subject, errand: Errand) -> io::Result<Cost> {
+    fn office(&self, subject: &BenchSubject, errand: ClientWorkload) -> io::Result<ProcessCost> {
         let home = self.new_home()?;
         let url = self.server.base_url();
         let mut command = subject.app_server(&url, &home, &self.work());
         measure_talk(&mut command, |to, from| {
-            Desk::new(to, from).run(errand, &self.work())
+            AppServerClient::new(to, from).run(errand, &self.work())
         })
     }
 
-    fn resume(&self, subject: &Subject) -> io::Result<Cost> {
+    fn resume(&self, subject: &BenchSubject) -> io::Result<ProcessCost> {
         let home = self.dir.path().join("long");
         let url = self.server.base_url();
-        let mut command = subject.exec(&url, &home, &self.work(), Rights::Everything);
+        let mut command = subject.exec(&url, &home, &self.work(), CommandRights::Everything);
         command.args(["resume", &self.long_session.to_string()]);
         measure(&mut command, "say hello")
     }
 
     /// Each run has a home of its own, so each takes its first look at the tree, unless
     /// another run in that home comes before.
-    fn snapshot(&self, subject: &Subject, look: Look) -> io::Result<Cost> {
+    fn snapshot(&self, subject: &BenchSubject, look: SnapshotRound) -> io::Result<ProcessCost> {
         let home = self.new_home()?;
-        let forest = grounds::forest(self.dir.path())?;
+        let forest = fixtures::forest(self.dir.path())?;
         let url = self.server.base_url();
         let run = || {
-            let mut command = subject.exec(&url, &home, &forest, Rights::Everything);
+            let mut command = subject.exec(&url, &home, &forest, CommandRights::Everything);
             measure(&mut command, "write one file")
         };
         match look {
-            Look::First => run(),
-            Look::Later => run().and_then(|_| run()),
+            SnapshotRound::First => run(),
+            SnapshotRound::Later => run().and_then(|_| run()),
         }
     }
 
-    fn reindex(&self, subject: &Subject) -> io::Result<Cost> {
+    fn reindex(&self, subject: &BenchSubject) -> io::Result<ProcessCost> {
         measure(&mut subject.reindex(&self.dir.path().join("long")), "")
     }
 }

@@ -2,16 +2,16 @@
 
 use clap::Args;
 use tracing::Instrument as _;
-use troupe_acp::agent::{self, About};
+use troupe_acp::agent::{self, AgentIdentity};
 use troupe_protocol::session::SessionSource;
-use troupe_server::House;
+use troupe_server::SessionPool;
 
-use crate::arguments::{Layers, Overrides};
+use crate::arguments::{ConfigOverrides, LayerSelection};
 use crate::commands::block_on;
 use crate::diagnostics;
-use crate::exec::signals::{StopRequest, StopRequests};
-use crate::failure::{Exit, Failure, Outcome};
-use crate::home::{Home, here};
+use crate::exec::signals::{ExitSignal, ExitSignals};
+use crate::failure::{CommandExit, CommandFailure, Outcome};
+use crate::home::{TroupeHome, here};
 use crate::layers::ConfigSource;
 use crate::wiring::Wiring;
 
@@ -25,33 +25,33 @@ Example, for Zed's settings.json:
 )]
 pub struct AcpArguments {
     #[command(flatten)]
-    overrides: Overrides,
+    overrides: ConfigOverrides,
 }
 
-pub fn run(arguments: AcpArguments, overrides: Overrides, layers: Layers) -> Outcome {
+pub fn run(arguments: AcpArguments, overrides: ConfigOverrides, layers: LayerSelection) -> Outcome {
     let cwd = here()?;
     let source = ConfigSource {
-        home: Home::find()?,
+        home: TroupeHome::find()?,
         overrides: overrides.then(arguments.overrides),
         layers,
         flags: Vec::new(),
     };
     let wiring = Wiring::new(source, &cwd, SessionSource::Acp)?;
     block_on(async {
-        let mut requests = StopRequests::listen().map_err(Failure::not_started)?;
-        let house = House::new(wiring.into_ground());
+        let mut requests = ExitSignals::listen().map_err(CommandFailure::not_started)?;
+        let house = SessionPool::new(wiring.into_ground());
         let mut asked = None;
         let stop = async { asked = Some(requests.next().await) };
         let (input, output) = (tokio::io::stdin(), tokio::io::stdout());
-        let about = About {
+        let about = AgentIdentity {
             version: env!("CARGO_PKG_VERSION"),
         };
         agent::serve(house, about, input, output, stop)
             .instrument(diagnostics::stdio_connection())
             .await?;
         Ok(match asked {
-            Some(StopRequest::Terminate) => Exit::Terminated,
-            Some(StopRequest::Interrupt) | None => Exit::Success,
+            Some(ExitSignal::Terminate) => CommandExit::Terminated,
+            Some(ExitSignal::Interrupt) | None => CommandExit::Success,
         })
     })
 }

@@ -6,19 +6,19 @@
 mod act;
 mod address;
 mod answer;
-mod chronicle;
 pub mod draw;
-pub mod entry;
+mod dry_run;
+pub mod event_line;
 mod follow;
 mod live_output;
+mod logged_tree;
 mod logs;
-mod look;
 mod open;
-mod rehearsal;
+mod print_answer;
 mod result;
 pub mod screen;
 mod show;
-mod told;
+mod tree_listing;
 
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
@@ -29,11 +29,11 @@ use troupe_protocol::StopVerb;
 use troupe_protocol::input::is_blank;
 use troupe_store::EmbeddedStore;
 
-use crate::arguments::{Layers, Overrides};
+use crate::arguments::{ConfigOverrides, LayerSelection};
 use crate::commands::block_on;
-use crate::control::{Mode, Request, Urgency};
-use crate::failure::{Failure, Outcome};
-use crate::home::{Home, here};
+use crate::control::{ControlMode, ControlRequest, MessageUrgency};
+use crate::failure::{CommandFailure, Outcome};
+use crate::home::{TroupeHome, here};
 
 #[derive(Debug, Args)]
 #[command(after_help = "ADDRESS says which agent is meant:
@@ -53,11 +53,11 @@ Examples:
   troupe demo agents            a tree to look at, without a key")]
 pub struct AgentsArguments {
     #[command(subcommand)]
-    action: Action,
+    action: AgentsAction,
 }
 
 #[derive(Debug, Subcommand)]
-enum Action {
+enum AgentsAction {
     /// Draw the tree: who is there, since when, with which role and model, at what cost.
     #[command(
         after_help = "Examples:\n  troupe agents tree\n  troupe agents tree 3f2a9c1e --watch\n  troupe agents tree --json | jq -r '.agents[].path'"
@@ -186,7 +186,7 @@ Examples:\n  troupe agents answer\n  troupe agents answer /root/tester#call_3 ap
         #[arg(value_name = "QUESTION", requires = "word")]
         question: Option<String>,
         #[arg(value_enum, value_name = "ANSWER")]
-        word: Option<answer::Word>,
+        word: Option<answer::AnswerChoice>,
         #[arg(long)]
         json: bool,
     },
@@ -194,30 +194,34 @@ Examples:\n  troupe agents answer\n  troupe agents answer /root/tester#call_3 ap
 
 /// Who reads what is printed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Shown {
+enum OutputAudience {
     People,
     Programs,
 }
 
-impl Shown {
+impl OutputAudience {
     fn json(asked: bool) -> Self {
         if asked { Self::Programs } else { Self::People }
     }
 }
 
 /// Where a command is given: what every action needs.
-struct Site {
-    home: Home,
+struct CommandSite {
+    home: TroupeHome,
     store: EmbeddedStore,
     cwd: PathBuf,
-    overrides: Overrides,
-    layers: Layers,
+    overrides: ConfigOverrides,
+    layers: LayerSelection,
 }
 
-pub fn run(arguments: AgentsArguments, overrides: Overrides, layers: Layers) -> Outcome {
-    let home = Home::find()?;
-    let site = Site {
-        store: EmbeddedStore::open(home.path()).map_err(Failure::not_started)?,
+pub fn run(
+    arguments: AgentsArguments,
+    overrides: ConfigOverrides,
+    layers: LayerSelection,
+) -> Outcome {
+    let home = TroupeHome::find()?;
+    let site = CommandSite {
+        store: EmbeddedStore::open(home.path()).map_err(CommandFailure::not_started)?,
         cwd: here()?,
         home,
         overrides,
@@ -242,81 +246,87 @@ fn stop_verbs() -> impl TypedValueParser<Value = StopVerb> {
         .try_map(|name| StopVerb::named(&name).ok_or("no way to stop an agent"))
 }
 
-async fn perform(site: Site, action: Action) -> Outcome {
+async fn perform(site: CommandSite, action: AgentsAction) -> Outcome {
     match action {
-        Action::Tree {
+        AgentsAction::Tree {
             address,
             watch,
             json,
         } => {
-            let shown = Shown::json(json);
+            let shown = OutputAudience::json(json);
             if watch {
-                look::watch(&site, address.as_deref(), shown).await
+                tree_listing::watch(&site, address.as_deref(), shown).await
             } else {
-                look::tree(&site, address.as_deref(), shown).await
+                tree_listing::tree(&site, address.as_deref(), shown).await
             }
         }
-        Action::Show { address, json } => {
-            show::run(&site, address.as_deref(), Shown::json(json)).await
+        AgentsAction::Show { address, json } => {
+            show::run(&site, address.as_deref(), OutputAudience::json(json)).await
         }
-        Action::Logs {
+        AgentsAction::Logs {
             address,
             limit,
             follow,
             json,
         } => {
-            let query = logs::Query {
+            let query = logs::LogQuery {
                 limit,
                 follow,
-                shown: Shown::json(json),
+                shown: OutputAudience::json(json),
             };
             logs::run(&site, address.as_deref(), query).await
         }
-        Action::Result {
+        AgentsAction::Result {
             address,
             task,
             json,
-        } => result::run(&site, address.as_deref(), task, Shown::json(json)).await,
-        Action::Wait { address, timeout } => follow::wait(&site, address.as_deref(), timeout).await,
-        Action::Send {
+        } => result::run(&site, address.as_deref(), task, OutputAudience::json(json)).await,
+        AgentsAction::Wait { address, timeout } => {
+            follow::wait(&site, address.as_deref(), timeout).await
+        }
+        AgentsAction::Send {
             address,
             message,
             interrupt,
         } => {
             if is_blank(&message) {
-                return Err(Failure::usage(
+                return Err(CommandFailure::usage(
                     "the message is empty; say what the agent is to do",
                 ));
             }
             let urgency = if interrupt {
-                Urgency::Interrupt
+                MessageUrgency::Interrupt
             } else {
-                Urgency::Regular
+                MessageUrgency::Regular
             };
-            let ask = |to| Request::Send {
+            let ask = |to| ControlRequest::Send {
                 to,
                 text: message,
                 urgency,
             };
-            act::run(site, Some(&address), Shown::People, ask).await
+            act::run(site, Some(&address), OutputAudience::People, ask).await
         }
-        Action::Stop {
+        AgentsAction::Stop {
             verb,
             address,
             dry_run,
             json,
         } => {
-            let mode = if dry_run { Mode::DryRun } else { Mode::Act };
-            let ask = |target| Request::Stop { verb, target, mode };
-            act::run(site, Some(&address), Shown::json(json), ask).await
+            let mode = if dry_run {
+                ControlMode::DryRun
+            } else {
+                ControlMode::Act
+            };
+            let ask = |target| ControlRequest::Stop { verb, target, mode };
+            act::run(site, Some(&address), OutputAudience::json(json), ask).await
         }
-        Action::Resume { address } => act::resume(site, address.as_deref()).await,
-        Action::Answer {
+        AgentsAction::Resume { address } => act::resume(site, address.as_deref()).await,
+        AgentsAction::Answer {
             question,
             word,
             json,
         } => {
-            let shown = Shown::json(json);
+            let shown = OutputAudience::json(json);
             match question.zip(word) {
                 Some((question, word)) => answer::give(&site, &question, word, shown).await,
                 None => answer::list(&site, shown).await,

@@ -9,20 +9,20 @@ use clap::Args;
 use tokio_util::sync::CancellationToken;
 use tracing::Instrument as _;
 use troupe_protocol::session::SessionSource;
-use troupe_server::House;
-use troupe_server::app::{App, AppListener};
-use troupe_transport::{Address, Protocol};
+use troupe_server::SessionPool;
+use troupe_server::app::{AppListener, AppServer};
+use troupe_transport::{NetProtocol, SessionAddress};
 
-use crate::arguments::{Layers, Overrides};
-use crate::commands::door::{DoorArguments, Signals, private_directory};
+use crate::arguments::{ConfigOverrides, LayerSelection};
+use crate::commands::listen_arguments::{AccessArguments, StopSignals, private_directory};
 use crate::commands::{block_on, tell};
 use crate::diagnostics;
-use crate::exec::signals::StopRequest;
-use crate::failure::{Exit, Failure, Outcome};
-use crate::home::{Home, here};
+use crate::exec::signals::ExitSignal;
+use crate::failure::{CommandExit, CommandFailure, Outcome};
+use crate::home::{TroupeHome, here};
 use crate::layers::ConfigSource;
 use crate::wiring::Wiring;
-use generate::Generate;
+use generate::GenerateCommand;
 
 /// The socket in the directory run of the home, where nobody names another.
 const SOCKET: &str = "app-server.sock";
@@ -50,25 +50,25 @@ pub struct AppServerArguments {
     /// (repeatable). unix:// alone is run/app-server.sock in the home; port 0 takes any free
     /// one; the addresses are told on stderr. Without it: stdio://
     #[arg(long, value_name = "URL")]
-    listen: Vec<Listen>,
+    listen: Vec<ListenChoice>,
     #[command(flatten)]
-    door: DoorArguments,
+    door: AccessArguments,
     #[command(flatten)]
-    overrides: Overrides,
+    overrides: ConfigOverrides,
     #[command(subcommand)]
-    generate: Option<Generate>,
+    generate: Option<GenerateCommand>,
 }
 
 /// Where an app-server listens.
 #[derive(Debug, Clone, PartialEq, Eq)]
-enum Listen {
+enum ListenChoice {
     Stdio,
     /// The socket of the home.
     HomeSocket,
-    At(Address),
+    At(SessionAddress),
 }
 
-impl FromStr for Listen {
+impl FromStr for ListenChoice {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
@@ -78,9 +78,10 @@ impl FromStr for Listen {
             _ => {}
         }
         match text.parse() {
-            Ok(address @ (Address::Unix(_) | Address::Net(Protocol::WebSocket, _))) => {
-                Ok(Self::At(address))
-            }
+            Ok(
+                address
+                @ (SessionAddress::Unix(_) | SessionAddress::Net(NetProtocol::WebSocket, _)),
+            ) => Ok(Self::At(address)),
             Ok(_) | Err(_) => Err(format!(
                 "{text:?} is not a place to listen; write stdio://, unix://PATH or ws://IP:PORT"
             )),
@@ -88,13 +89,17 @@ impl FromStr for Listen {
     }
 }
 
-pub fn run(arguments: AppServerArguments, overrides: Overrides, layers: Layers) -> Outcome {
+pub fn run(
+    arguments: AppServerArguments,
+    overrides: ConfigOverrides,
+    layers: LayerSelection,
+) -> Outcome {
     if let Some(generate) = arguments.generate {
         return generate.run();
     }
     let cwd = here()?;
     let source = ConfigSource {
-        home: Home::find()?,
+        home: TroupeHome::find()?,
         overrides: overrides.then(arguments.overrides),
         layers,
         flags: Vec::new(),
@@ -103,21 +108,25 @@ pub fn run(arguments: AppServerArguments, overrides: Overrides, layers: Layers) 
     let listen = addresses(&arguments.listen, &home)?;
     let wiring = Wiring::new(source, &cwd, SessionSource::AppServer)?;
     block_on(async {
-        let mut signals = Signals::listen()?;
+        let mut signals = StopSignals::listen()?;
         let listener = match listen.as_slice() {
             [] => None,
             listen => Some(bind(listen, &arguments.door, &home).await?),
         };
         let ground = wiring.into_ground();
-        let house = House::new(Arc::clone(&ground) as _);
-        let app = App::new(house, ground, home.path().to_owned());
+        let house = SessionPool::new(Arc::clone(&ground) as _);
+        let app = AppServer::new(house, ground, home.path().to_owned());
         serve(&app, listener, &mut signals).await
     })
 }
 
 /// Serves until the end of input or a signal. The first signal ends the threads in order, a
 /// second one everything at once.
-async fn serve(app: &App, listener: Option<AppListener>, signals: &mut Signals) -> Outcome {
+async fn serve(
+    app: &AppServer,
+    listener: Option<AppListener>,
+    signals: &mut StopSignals,
+) -> Outcome {
     let ending = CancellationToken::new();
     let until = ending.clone();
     let serving = async {
@@ -151,31 +160,34 @@ async fn serve(app: &App, listener: Option<AppListener>, signals: &mut Signals) 
         }
     };
     tokio::select! {
-        served = end => served.map_err(Failure::failed)?,
-        () = signals.next() => return Ok(Exit::Killed),
+        served = end => served.map_err(CommandFailure::failed)?,
+        () = signals.next() => return Ok(CommandExit::Killed),
     }
     Ok(match asked {
-        Some(StopRequest::Terminate) => Exit::Terminated,
-        Some(StopRequest::Interrupt) | None => Exit::Success,
+        Some(ExitSignal::Terminate) => CommandExit::Terminated,
+        Some(ExitSignal::Interrupt) | None => CommandExit::Success,
     })
 }
 
 /// Returns where to listen; nowhere if the one client is the one that started us.
-fn addresses(listen: &[Listen], home: &Home) -> Result<Vec<Address>, Failure> {
+fn addresses(
+    listen: &[ListenChoice],
+    home: &TroupeHome,
+) -> Result<Vec<SessionAddress>, CommandFailure> {
     let mut addresses = Vec::new();
     for place in listen {
         let address = match place {
-            Listen::Stdio if listen.len() == 1 => return Ok(Vec::new()),
-            Listen::Stdio => {
+            ListenChoice::Stdio if listen.len() == 1 => return Ok(Vec::new()),
+            ListenChoice::Stdio => {
                 let message =
                     "--listen stdio:// stands alone: its client decides when the server ends";
-                return Err(Failure::usage(message.to_owned()));
+                return Err(CommandFailure::usage(message.to_owned()));
             }
-            Listen::HomeSocket => {
-                private_directory(home.path()).map_err(Failure::not_started)?;
-                Address::Unix(home.path().join("run").join(SOCKET))
+            ListenChoice::HomeSocket => {
+                private_directory(home.path()).map_err(CommandFailure::not_started)?;
+                SessionAddress::Unix(home.path().join("run").join(SOCKET))
             }
-            Listen::At(address) => address.clone(),
+            ListenChoice::At(address) => address.clone(),
         };
         addresses.push(address);
     }
@@ -183,13 +195,13 @@ fn addresses(listen: &[Listen], home: &Home) -> Result<Vec<Address>, Failure> {
 }
 
 async fn bind(
-    listen: &[Address],
-    door: &DoorArguments,
-    home: &Home,
-) -> Result<AppListener, Failure> {
+    listen: &[SessionAddress],
+    door: &AccessArguments,
+    home: &TroupeHome,
+) -> Result<AppListener, CommandFailure> {
     let (options, path) = door.options(listen, home, "app-server.token")?;
     let listener = AppListener::bind(options).await;
-    let listener = listener.map_err(Failure::not_started)?;
+    let listener = listener.map_err(CommandFailure::not_started)?;
     for url in listener.urls() {
         tell(&format!("listening on {url}"));
     }

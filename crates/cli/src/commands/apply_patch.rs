@@ -7,7 +7,7 @@ use clap::Args;
 use troupe_tools::patch::run_standalone;
 
 use crate::commands::print;
-use crate::failure::{Exit, Outcome};
+use crate::failure::{CommandExit, Outcome};
 use crate::home::here;
 use crate::terminal::harmless;
 
@@ -42,8 +42,8 @@ pub fn run(arguments: ApplyPatchArguments) -> Outcome {
     io::stderr().write_all(complaint.as_bytes())?;
     print(&finished.stdout)?;
     Ok(match finished.code {
-        0 => Exit::Success,
-        2 => Exit::Usage,
-        _ => Exit::Failed,
+        0 => CommandExit::Success,
+        2 => CommandExit::Usage,
+        _ => CommandExit::Failed,
     })
 }

@@ -3,17 +3,17 @@
 use std::io;
 
 use clap::Args;
-use troupe_store::{EmbeddedStore, Store as _};
+use troupe_store::{EmbeddedStore, SessionStore as _};
 
-use crate::arguments::{Layers, Overrides};
+use crate::arguments::{ConfigOverrides, LayerSelection};
 use crate::commands::block_on;
-use crate::exec::request::{Continue, Output, Request, Task};
+use crate::exec::request::{ExecOutput, ExecRequest, ExecTask, SessionChoice};
 use crate::exec::run::run as run_request;
 use crate::exec::target::{last, last_directory, resolve};
-use crate::failure::{Failure, Outcome};
-use crate::home::{Home, here};
+use crate::failure::{CommandFailure, Outcome};
+use crate::home::{TroupeHome, here};
 use crate::layers::ConfigSource;
-use crate::style::{ColorChoice, Style};
+use crate::style::{ColorChoice, TextStyle};
 
 #[derive(Debug, Args)]
 #[command(
@@ -29,17 +29,21 @@ pub struct CompactArguments {
     session: Option<String>,
 }
 
-pub fn run(arguments: CompactArguments, overrides: Overrides, layers: Layers) -> Outcome {
+pub fn run(
+    arguments: CompactArguments,
+    overrides: ConfigOverrides,
+    layers: LayerSelection,
+) -> Outcome {
     let cwd = here()?;
-    let home = Home::find()?;
+    let home = TroupeHome::find()?;
     block_on(async {
-        let store = EmbeddedStore::open(home.path()).map_err(Failure::not_started)?;
+        let store = EmbeddedStore::open(home.path()).map_err(CommandFailure::not_started)?;
         let session = match &arguments.session {
             Some(text) => resolve(&store, text).await?,
             None => last(&store, Some(&cwd)).await?,
         };
         let live = store.read_live(session).await;
-        let worked_in = last_directory(&live.map_err(Failure::not_started)?);
+        let worked_in = last_directory(&live.map_err(CommandFailure::not_started)?);
         drop(store);
         let source = ConfigSource {
             home,
@@ -49,10 +53,10 @@ pub fn run(arguments: CompactArguments, overrides: Overrides, layers: Layers) ->
         };
         // The session stays where it works.
         let cwd = if worked_in.is_dir() { worked_in } else { cwd };
-        let output = Output::Human(Style::choose(ColorChoice::Auto, &io::stderr()));
-        run_request(Request {
-            continues: Continue::Resume(session.to_string()),
-            ..Request::new(source, cwd, Task::Compact, output)
+        let output = ExecOutput::Human(TextStyle::choose(ColorChoice::Auto, &io::stderr()));
+        run_request(ExecRequest {
+            continues: SessionChoice::Resume(session.to_string()),
+            ..ExecRequest::new(source, cwd, ExecTask::Compact, output)
         })
         .await
     })

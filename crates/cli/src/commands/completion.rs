@@ -5,7 +5,7 @@ use clap_complete::Shell;
 
 use crate::commands::print;
 use crate::completing;
-use crate::failure::{Exit, Outcome};
+use crate::failure::{CommandExit, Outcome};
 
 #[derive(Debug, Args)]
 #[command(
@@ -24,5 +24,5 @@ pub struct CompletionArguments {
 pub fn run(arguments: &CompletionArguments) -> Outcome {
     let script = completing::script(arguments.shell)?;
     print(&String::from_utf8_lossy(&script))?;
-    Ok(Exit::Success)
+    Ok(CommandExit::Success)
 }

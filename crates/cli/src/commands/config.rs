@@ -2,15 +2,15 @@
 
 use clap::Args;
 use serde_json::json;
-use troupe_config::{Entry, KeyPath, Place, Value, check_key};
+use troupe_config::{ConfigEntry, ConfigValue, KeyPath, ValuePlace, check_key};
 use troupe_tools::{has_secret_name, holds_credentials};
 
-use crate::arguments::{Layers, Overrides};
+use crate::arguments::{ConfigOverrides, LayerSelection};
 use crate::commands::{print, tell};
-use crate::failure::{Exit, Failure, Outcome};
-use crate::home::{Home, here};
-use crate::layers::{ConfigSource, Loaded};
-use crate::settings::{self, Deprecated, Settings};
+use crate::failure::{CommandExit, CommandFailure, Outcome};
+use crate::home::{TroupeHome, here};
+use crate::layers::{ConfigSource, LoadedConfig};
+use crate::settings::{self, DeprecatedSetting, Settings};
 
 #[derive(Debug, Args)]
 #[command(
@@ -32,41 +32,45 @@ pub struct ConfigArguments {
     #[arg(long, conflicts_with_all = ["key", "json"])]
     pub schema: bool,
     #[command(flatten)]
-    pub overrides: Overrides,
+    pub overrides: ConfigOverrides,
 }
 
-pub fn run(arguments: ConfigArguments, overrides: Overrides, layers: Layers) -> Outcome {
+pub fn run(
+    arguments: ConfigArguments,
+    overrides: ConfigOverrides,
+    layers: LayerSelection,
+) -> Outcome {
     if arguments.schema {
         print(&format!("{:#}\n", settings::schema()))?;
-        return Ok(Exit::Success);
+        return Ok(CommandExit::Success);
     }
     let prefix = match &arguments.key {
         None => KeyPath::root(),
         Some(text) => KeyPath::parse(text)
-            .ok_or_else(|| Failure::usage(format!("{text:?} is not a dotted key")))?,
+            .ok_or_else(|| CommandFailure::usage(format!("{text:?} is not a dotted key")))?,
     };
     let source = ConfigSource {
-        home: Home::find()?,
+        home: TroupeHome::find()?,
         overrides: overrides.then(arguments.overrides),
         layers,
         flags: Vec::new(),
     };
     let cwd = here()?;
-    let Loaded { config, warnings } = source.load(&cwd)?;
+    let LoadedConfig { config, warnings } = source.load(&cwd)?;
     for warning in &warnings {
         tell(&format!("warning: {warning}"));
     }
-    for deprecated in Deprecated::find(&config) {
+    for deprecated in DeprecatedSetting::find(&config) {
         tell(&format!("deprecated: {deprecated}"));
     }
-    let shown: Vec<(KeyPath, &Entry)> = config
+    let shown: Vec<(KeyPath, &ConfigEntry)> = config
         .settings()
         .into_iter()
         .filter(|(key, _)| key.parts().starts_with(prefix.parts()))
         .collect();
     if shown.is_empty() {
         check_key(&settings::schema(), &prefix)
-            .map_err(|unknown| Failure::usage(unknown.to_string()))?;
+            .map_err(|unknown| CommandFailure::usage(unknown.to_string()))?;
         tell(&format!("{prefix} is not set"));
     }
     let text = if arguments.json {
@@ -79,17 +83,17 @@ pub fn run(arguments: ConfigArguments, overrides: Overrides, layers: Layers) -> 
     let settings = Settings::read(&config)?;
     let provider = &settings.model.model_provider;
     let written = config.find(&KeyPath::from(["model_provider"]));
-    if written.and_then(Entry::as_str) != Some(provider) {
+    if written.and_then(ConfigEntry::as_str) != Some(provider) {
         tell(&format!(
             "model_provider is {provider:?} in effect: nobody set it, and that is where the \
              catalogue has the model"
         ));
     }
-    Ok(Exit::Success)
+    Ok(CommandExit::Success)
 }
 
 /// Writes settings as they are shown: each with where it comes from, and none that is a secret.
-pub fn as_toml(settings: &[(KeyPath, &Entry)]) -> String {
+pub fn as_toml(settings: &[(KeyPath, &ConfigEntry)]) -> String {
     let lines: Vec<(String, String)> = settings
         .iter()
         .map(|(key, entry)| (format!("{key} = {}", value(key, entry)), origin(key, entry)))
@@ -107,11 +111,11 @@ pub fn as_toml(settings: &[(KeyPath, &Entry)]) -> String {
     lines.concat()
 }
 
-fn as_json(settings: &[(KeyPath, &Entry)]) -> String {
-    let line = |(key, entry): &(KeyPath, &Entry)| {
+fn as_json(settings: &[(KeyPath, &ConfigEntry)]) -> String {
+    let line = |(key, entry): &(KeyPath, &ConfigEntry)| {
         let (file, line) = match &entry.origin.place {
-            Place::File { path, line } => (Some(path.display().to_string()), Some(line)),
-            Place::BuiltIn | Place::CommandLine(_) => (None, None),
+            ValuePlace::File { path, line } => (Some(path.display().to_string()), Some(line)),
+            ValuePlace::BuiltIn | ValuePlace::CommandLine(_) => (None, None),
         };
         let object = json!({
             "key": key.to_string(),
@@ -128,24 +132,24 @@ fn as_json(settings: &[(KeyPath, &Entry)]) -> String {
 /// Stands for a value that is nobody's business.
 pub const HIDDEN: &str = "…";
 
-fn value(key: &KeyPath, entry: &Entry) -> String {
+fn value(key: &KeyPath, entry: &ConfigEntry) -> String {
     if is_secret(key, entry) {
         return format!("{HIDDEN:?}");
     }
     entry.value.to_string()
 }
 
-fn origin(key: &KeyPath, entry: &Entry) -> String {
+fn origin(key: &KeyPath, entry: &ConfigEntry) -> String {
     match &entry.origin.place {
         // The argument holds the value.
-        Place::CommandLine(_) if is_secret(key, entry) => "command line".to_owned(),
+        ValuePlace::CommandLine(_) if is_secret(key, entry) => "command line".to_owned(),
         _ => entry.origin.to_string(),
     }
 }
 
 /// Headers, query parameters and environments are where people put tokens, and addresses are
 /// where they put passwords.
-pub fn is_secret(key: &KeyPath, entry: &Entry) -> bool {
+pub fn is_secret(key: &KeyPath, entry: &ConfigEntry) -> bool {
     let parts = key.parts();
     let named = |name: &str| parts.iter().any(|part| part == name);
     named("http_headers")
@@ -153,15 +157,15 @@ pub fn is_secret(key: &KeyPath, entry: &Entry) -> bool {
         || named("env")
         || (named("shell_environment_policy") && named("set"))
         || match &entry.value {
-            Value::String(text) => holds_credentials(text),
-            Value::Array(words) => words.iter().any(is_secret_word),
+            ConfigValue::String(text) => holds_credentials(text),
+            ConfigValue::Array(words) => words.iter().any(is_secret_word),
             _ => false,
         }
 }
 
 /// Tells whether an argument of a program holds a secret, or says that the next one does.
-fn is_secret_word(word: &Entry) -> bool {
-    let Value::String(word) = &word.value else {
+fn is_secret_word(word: &ConfigEntry) -> bool {
+    let ConfigValue::String(word) = &word.value else {
         return false;
     };
     let option = word.strip_prefix("--").map(|option| {

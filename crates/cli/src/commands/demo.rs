@@ -12,11 +12,11 @@ use clap::{Args, Subcommand};
 use troupe_model::scripted::{MockServer, Screenplay};
 
 use crate::commands::{block_on, tell};
-use crate::exec::request::{JsonTexts, Output, Request, Task};
-use crate::failure::{Exit, Failure, Outcome};
-use crate::style::{ColorChoice, Style};
+use crate::exec::request::{ExecOutput, ExecRequest, ExecTask, JsonTexts};
+use crate::failure::{CommandExit, CommandFailure, Outcome};
+use crate::style::{ColorChoice, TextStyle};
 
-use self::stage::{ProjectFile, Stage};
+use self::stage::{DemoStage, ProjectFile};
 
 const SCREENPLAY: &str = include_str!("../demo/screenplay.toml");
 
@@ -43,32 +43,32 @@ pub struct DemoArguments {
     #[arg(long)]
     json: bool,
     #[command(subcommand)]
-    play: Option<Play>,
+    play: Option<DemoCommand>,
 }
 
 #[derive(Debug, Subcommand)]
-enum Play {
+enum DemoCommand {
     /// Show a parent that divides its work among three children.
     Agents(agents::AgentsDemoArguments),
 }
 
 pub fn run(arguments: DemoArguments) -> Outcome {
-    if let Some(Play::Agents(arguments)) = arguments.play {
+    if let Some(DemoCommand::Agents(arguments)) = arguments.play {
         return agents::run(&arguments);
     }
-    let screenplay: Screenplay = SCREENPLAY.parse().map_err(Failure::failed)?;
-    let stage = Stage::build(&FILES).map_err(Failure::not_started)?;
-    let style = Style::choose(ColorChoice::Auto, &io::stderr());
+    let screenplay: Screenplay = SCREENPLAY.parse().map_err(CommandFailure::failed)?;
+    let stage = DemoStage::build(&FILES).map_err(CommandFailure::not_started)?;
+    let style = TextStyle::choose(ColorChoice::Auto, &io::stderr());
     tell(&introduction(&stage, style));
     let exit = block_on(async {
         let server = MockServer::start(screenplay, SocketAddr::from((Ipv4Addr::LOCALHOST, 0)))
             .await
             .context("cannot listen on loopback")
-            .map_err(Failure::not_started)?;
+            .map_err(CommandFailure::not_started)?;
         let output = if arguments.json {
-            Output::Jsonl(JsonTexts::Whole)
+            ExecOutput::Jsonl(JsonTexts::Whole)
         } else {
-            Output::Human(style)
+            ExecOutput::Human(style)
         };
         let exit = crate::exec::run::run(request(&stage, &server, output)).await;
         server.shutdown().await?;
@@ -82,12 +82,12 @@ pub fn run(arguments: DemoArguments) -> Outcome {
     Ok(exit)
 }
 
-fn request(stage: &Stage, server: &MockServer, output: Output) -> Request {
+fn request(stage: &DemoStage, server: &MockServer, output: ExecOutput) -> ExecRequest {
     let source = stage.source(server, &[]);
-    Request::new(source, stage.project(), Task::prompt(PROMPT), output)
+    ExecRequest::new(source, stage.project(), ExecTask::prompt(PROMPT), output)
 }
 
-fn introduction(stage: &Stage, style: Style) -> String {
+fn introduction(stage: &DemoStage, style: TextStyle) -> String {
     format!(
         "{}\n\
          The model is scripted: it plays five fixed answers over real HTTP. Everything else is\n\
@@ -99,8 +99,8 @@ fn introduction(stage: &Stage, style: Style) -> String {
     )
 }
 
-fn conclusion(exit: Exit, style: Style) -> String {
-    if exit != Exit::Success {
+fn conclusion(exit: CommandExit, style: TextStyle) -> String {
+    if exit != CommandExit::Success {
         return format!(
             "\n{} `troupe doctor` may tell why.",
             style.red("The demo did not come to its end.")

@@ -13,23 +13,23 @@ use std::time::Duration;
 use clap::Args;
 use troupe_acp::backend::BackendConfig;
 use troupe_agents::Family;
-use troupe_agents::roles::{Catalogue, Roles};
+use troupe_agents::roles::{RoleCatalogue, RoleLibrary};
 use troupe_model::catalogue;
 use troupe_process::{EnforcementState, Launcher, LauncherOptions};
 use troupe_protocol::policy::SandboxPolicy;
 use troupe_tools::holds_credentials;
 
-use crate::arguments::{Layers, Overrides};
+use crate::arguments::{ConfigOverrides, LayerSelection};
 use crate::commands::print;
 use crate::exec::no_model::HOW_TO_CONFIGURE;
-use crate::failure::{Exit, Outcome};
-use crate::home::{Home, here, repository_root, user_home};
+use crate::failure::{CommandExit, Outcome};
+use crate::home::{TroupeHome, here, repository_root, user_home};
 use crate::keys::KeyFile;
-use crate::layers::{ConfigSource, Loaded};
+use crate::layers::{ConfigSource, LoadedConfig};
 use crate::limits::DOCTOR_CONNECT_MS_MAX;
 use crate::provider::{key_source, needs_key, provider};
-use crate::settings::{Deprecated, Settings};
-use crate::style::{ColorChoice, Style};
+use crate::settings::{DeprecatedSetting, Settings};
+use crate::style::{ColorChoice, TextStyle};
 use crate::wiring::ConfiguredNames;
 
 #[derive(Debug, Args)]
@@ -44,25 +44,25 @@ pub struct DoctorArguments {
     #[arg(long, value_name = "FILE", num_args = 0..=1)]
     report: Option<Option<PathBuf>>,
     #[command(flatten)]
-    overrides: Overrides,
+    overrides: ConfigOverrides,
 }
 
 /// One thing that was looked at.
-struct Check {
+struct DoctorCheck {
     name: &'static str,
-    state: State,
+    state: CheckState,
     text: String,
 }
 
-impl Check {
+impl DoctorCheck {
     /// Returns the row of a report: without colours.
     fn plain(&self) -> String {
-        row(self, Style::Plain)
+        row(self, TextStyle::Plain)
     }
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum State {
+enum CheckState {
     Good,
     /// Worth knowing; everything works.
     Notice,
@@ -70,8 +70,12 @@ enum State {
     Bad,
 }
 
-pub fn run(arguments: DoctorArguments, overrides: Overrides, layers: Layers) -> Outcome {
-    let home = Home::find()?;
+pub fn run(
+    arguments: DoctorArguments,
+    overrides: ConfigOverrides,
+    layers: LayerSelection,
+) -> Outcome {
+    let home = TroupeHome::find()?;
     let source = ConfigSource {
         home: home.clone(),
         overrides: overrides.then(arguments.overrides),
@@ -79,9 +83,9 @@ pub fn run(arguments: DoctorArguments, overrides: Overrides, layers: Layers) -> 
         flags: Vec::new(),
     };
     let cwd = here()?;
-    let mut checks = vec![Check {
+    let mut checks = vec![DoctorCheck {
         name: "version",
-        state: State::Good,
+        state: CheckState::Good,
         text: format!("troupe {}", env!("CARGO_PKG_VERSION")),
     }];
     checks.push(check_home(home.path()));
@@ -101,14 +105,14 @@ pub fn run(arguments: DoctorArguments, overrides: Overrides, layers: Layers) -> 
     checks.extend(check_sandbox(&home, &policy, &cwd));
     checks.push(check_repository(&cwd));
 
-    let style = Style::choose(ColorChoice::Auto, &io::stdout());
+    let style = TextStyle::choose(ColorChoice::Auto, &io::stdout());
     print(
         &checks
             .iter()
             .map(|check| row(check, style))
             .collect::<String>(),
     )?;
-    let is_bad = |check: &Check| check.state == State::Bad;
+    let is_bad = |check: &DoctorCheck| check.state == CheckState::Bad;
     if checks
         .iter()
         .any(|check| check.name == "key" && is_bad(check))
@@ -119,11 +123,15 @@ pub fn run(arguments: DoctorArguments, overrides: Overrides, layers: Layers) -> 
         print(&report::write(file, &source, &home, &cwd, &checks)?)?;
     }
     let bad = checks.iter().any(is_bad);
-    Ok(if bad { Exit::Failed } else { Exit::Success })
+    Ok(if bad {
+        CommandExit::Failed
+    } else {
+        CommandExit::Success
+    })
 }
 
 /// Looks for the programs of other agents where they would be looked for when they start.
-fn check_backends(settings: &Settings) -> Vec<Check> {
+fn check_backends(settings: &Settings) -> Vec<DoctorCheck> {
     let path = env::var_os("PATH").unwrap_or_default();
     let is_there = |command: &str| {
         let is_program = |file: &Path| {
@@ -140,15 +148,15 @@ fn check_backends(settings: &Settings) -> Vec<Check> {
     let check = |(name, backend): (&String, &BackendConfig)| {
         let command = &backend.command;
         let (state, text) = if is_there(command) {
-            (State::Good, format!("{name}: {command} is there"))
+            (CheckState::Good, format!("{name}: {command} is there"))
         } else {
             let advice = "install it, or correct `command`";
             (
-                State::Notice,
+                CheckState::Notice,
                 format!("{name}: {command} was not found; {advice}"),
             )
         };
-        Check {
+        DoctorCheck {
             name: "backend",
             state,
             text,
@@ -157,39 +165,41 @@ fn check_backends(settings: &Settings) -> Vec<Check> {
     backends.map(check).collect()
 }
 
-fn row(check: &Check, style: Style) -> String {
+fn row(check: &DoctorCheck, style: TextStyle) -> String {
     let mark = match check.state {
-        State::Good => style.green("ok  "),
-        State::Notice => style.yellow("note"),
-        State::Bad => style.red("FAIL"),
+        CheckState::Good => style.green("ok  "),
+        CheckState::Notice => style.yellow("note"),
+        CheckState::Bad => style.red("FAIL"),
     };
     let text = check.text.replace('\n', "\n                    ");
     format!("{mark}  {:<12}  {text}\n", check.name)
 }
 
-fn check_home(home: &Path) -> Check {
-    let check = |state, text: String| Check {
+fn check_home(home: &Path) -> DoctorCheck {
+    let check = |state, text: String| DoctorCheck {
         name: "home",
         state,
         text: format!("{}: {text}", home.display()),
     };
     match fs::metadata(home) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
-            check(State::Good, "is made by the first session".to_owned())
+            check(CheckState::Good, "is made by the first session".to_owned())
         }
-        Err(error) => check(State::Bad, error.to_string()),
-        Ok(metadata) if !metadata.is_dir() => check(State::Bad, "is not a directory".to_owned()),
+        Err(error) => check(CheckState::Bad, error.to_string()),
+        Ok(metadata) if !metadata.is_dir() => {
+            check(CheckState::Bad, "is not a directory".to_owned())
+        }
         Ok(metadata) => {
             if let Err(error) = tempfile_in(home) {
-                return check(State::Bad, format!("cannot be written ({error})"));
+                return check(CheckState::Bad, format!("cannot be written ({error})"));
             }
             let mode = metadata.permissions().mode() & 0o777;
             let others = mode & 0o077;
             if others == 0 {
-                return check(State::Good, format!("writable, mode {mode:o}"));
+                return check(CheckState::Good, format!("writable, mode {mode:o}"));
             }
             let advice = "others can read your conversations; use chmod 700";
-            check(State::Notice, format!("mode {mode:o}: {advice}"))
+            check(CheckState::Notice, format!("mode {mode:o}: {advice}"))
         }
     }
 }
@@ -204,8 +214,8 @@ fn tempfile_in(directory: &Path) -> io::Result<()> {
 fn check_configuration(
     source: &ConfigSource,
     cwd: &Path,
-) -> (Vec<Check>, Option<(Settings, SandboxPolicy)>) {
-    let check = |state, text: String| Check {
+) -> (Vec<DoctorCheck>, Option<(Settings, SandboxPolicy)>) {
+    let check = |state, text: String| DoctorCheck {
         name: "config",
         state,
         text,
@@ -216,9 +226,9 @@ fn check_configuration(
         let policy = rights.sandbox_policy(&loaded.config, user_home().as_deref(), &[])?;
         Ok((loaded, settings, policy))
     });
-    let (Loaded { config, warnings }, settings, policy) = match read {
+    let (LoadedConfig { config, warnings }, settings, policy) = match read {
         Ok(read) => read,
-        Err(failure) => return (vec![check(State::Bad, failure.to_string())], None),
+        Err(failure) => return (vec![check(CheckState::Bad, failure.to_string())], None),
     };
     let mut files: Vec<String> = config
         .settings()
@@ -232,24 +242,24 @@ fn check_configuration(
     } else {
         files.join("\n")
     };
-    let deprecated = Deprecated::find(&config);
+    let deprecated = DeprecatedSetting::find(&config);
     let warnings = warnings
         .into_iter()
         .chain(settings.integrations.warnings())
         .chain(deprecated.iter().map(ToString::to_string))
-        .map(|warning| check(State::Notice, warning));
-    let checks = std::iter::once(check(State::Good, summary))
+        .map(|warning| check(CheckState::Notice, warning));
+    let checks = std::iter::once(check(CheckState::Good, summary))
         .chain(warnings)
         .collect();
     (checks, Some((settings, policy)))
 }
 
-fn check_model(settings: &Settings, keys: &KeyFile, offline: bool) -> Vec<Check> {
+fn check_model(settings: &Settings, keys: &KeyFile, offline: bool) -> Vec<DoctorCheck> {
     let id = &settings.model.model_provider;
-    let check = |name, state, text: String| Check { name, state, text };
+    let check = |name, state, text: String| DoctorCheck { name, state, text };
     let Some(provider) = provider(settings, id) else {
         let text = format!("model_provider {id:?} is not configured");
-        return vec![check("model", State::Bad, text)];
+        return vec![check("model", CheckState::Bad, text)];
     };
     let model = &settings.model.model;
     let address = without_credentials(&provider.base_url);
@@ -259,25 +269,29 @@ fn check_model(settings: &Settings, keys: &KeyFile, offline: bool) -> Vec<Check>
             "the provider's own, asked for when a session begins, at {id} ({address}); {model} \
              is not its: name another with -m or the key model"
         );
-        check("model", State::Good, text)
+        check("model", CheckState::Good, text)
     } else {
-        check("model", State::Good, format!("{model} at {id} ({address})"))
+        check(
+            "model",
+            CheckState::Good,
+            format!("{model} at {id} ({address})"),
+        )
     }];
     checks.push(match key_source(&provider, id, Some(keys)) {
-        Ok(Some(source)) => check("key", State::Good, source.to_string()),
+        Ok(Some(source)) => check("key", CheckState::Good, source.to_string()),
         Ok(None) if needs_key(&provider) => {
             let name = provider.env_key.as_deref().unwrap_or("env_key");
             let text =
                 format!("none; run `troupe login {id}`, or set {name}; other ways are below");
-            check("key", State::Bad, text)
+            check("key", CheckState::Bad, text)
         }
-        Ok(None) => check("key", State::Good, "none needed".to_owned()),
-        Err(error) => check("key", State::Bad, error.to_string()),
+        Ok(None) => check("key", CheckState::Good, "none needed".to_owned()),
+        Err(error) => check("key", CheckState::Bad, error.to_string()),
     });
     if !offline {
         checks.push(match reach(&provider.base_url) {
-            Ok(()) => check("server", State::Good, "accepts connections".to_owned()),
-            Err(why) => check("server", State::Notice, format!("{address}: {why}")),
+            Ok(()) => check("server", CheckState::Good, "accepts connections".to_owned()),
+            Err(why) => check("server", CheckState::Notice, format!("{address}: {why}")),
         });
     }
     checks
@@ -328,7 +342,7 @@ fn reach(base_url: &str) -> Result<(), String> {
 }
 
 /// A role file that is not understood refuses its name and nothing else.
-fn check_agents(settings: &Settings, home: &Home, cwd: &Path) -> Check {
+fn check_agents(settings: &Settings, home: &TroupeHome, cwd: &Path) -> DoctorCheck {
     let families: Vec<&str> = settings
         .agents
         .families()
@@ -346,10 +360,10 @@ fn check_agents(settings: &Settings, home: &Home, cwd: &Path) -> Check {
     };
     let limits = settings.agents.limits();
     let servers = ConfiguredNames::of(&settings.integrations);
-    let known = Roles::new(home.path())
+    let known = RoleLibrary::new(home.path())
         .with_user_home(user_home())
         .with_servers(servers);
-    let Catalogue { roles, broken } = known.catalogue(cwd);
+    let RoleCatalogue { roles, broken } = known.catalogue(cwd);
     let first = format!(
         "{tools}; {} at once, {} in a tree, depth {}; {} roles",
         limits.max_threads,
@@ -360,18 +374,18 @@ fn check_agents(settings: &Settings, home: &Home, cwd: &Path) -> Check {
     let lines: Vec<String> = std::iter::once(first)
         .chain(broken.iter().map(|it| format!("broken role: {}", it.error)))
         .collect();
-    Check {
+    DoctorCheck {
         name: "agents",
         state: if broken.is_empty() {
-            State::Good
+            CheckState::Good
         } else {
-            State::Notice
+            CheckState::Notice
         },
         text: lines.join("\n"),
     }
 }
 
-fn check_sandbox(home: &Home, policy: &SandboxPolicy, cwd: &Path) -> Vec<Check> {
+fn check_sandbox(home: &TroupeHome, policy: &SandboxPolicy, cwd: &Path) -> Vec<DoctorCheck> {
     let temporary = env::var("TMPDIR").ok();
     let variables = temporary.map(|path| ("TMPDIR".to_owned(), path));
     let report = Launcher::new(LauncherOptions {
@@ -380,42 +394,42 @@ fn check_sandbox(home: &Home, policy: &SandboxPolicy, cwd: &Path) -> Vec<Check> 
     })
     .report_on(policy, cwd, &variables.into_iter().collect());
     let backend = match report.backend() {
-        Ok(backend) => Check {
+        Ok(backend) => DoctorCheck {
             name: "sandbox",
-            state: State::Good,
+            state: CheckState::Good,
             text: backend.as_str().to_owned(),
         },
-        Err(why) => Check {
+        Err(why) => DoctorCheck {
             name: "sandbox",
-            state: State::Bad,
+            state: CheckState::Bad,
             text: format!("{why}; commands are refused unless sandbox_mode is danger-full-access"),
         },
     };
     let rows = report.rows().iter().map(|row| match &row.state {
-        EnforcementState::Enforced { by } => Check {
+        EnforcementState::Enforced { by } => DoctorCheck {
             name: "",
-            state: State::Good,
+            state: CheckState::Good,
             text: format!("{} ({by})", row.feature),
         },
-        EnforcementState::NotEnforced { why } => Check {
+        EnforcementState::NotEnforced { why } => DoctorCheck {
             name: "",
-            state: State::Notice,
+            state: CheckState::Notice,
             text: format!("{}: not enforced, {why}", row.feature),
         },
     });
     std::iter::once(backend).chain(rows).collect()
 }
 
-fn check_repository(cwd: &Path) -> Check {
+fn check_repository(cwd: &Path) -> DoctorCheck {
     let (state, text) = match repository_root(cwd) {
-        Some(root) => (State::Good, root.display().to_string()),
+        Some(root) => (CheckState::Good, root.display().to_string()),
         None => (
-            State::Notice,
+            CheckState::Notice,
             "this directory is not in a git repository; exec needs --skip-git-repo-check here"
                 .to_owned(),
         ),
     };
-    Check {
+    DoctorCheck {
         name: "repository",
         state,
         text,

@@ -1,7 +1,7 @@
 //! `troupe exec`: one task without a screen. Here are its arguments; what it does is in
 //! [`crate::exec`].
 
-mod aim;
+mod positionals;
 
 use std::fs;
 use std::io::{self, IsTerminal};
@@ -11,23 +11,25 @@ use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
 
 use clap::{Args, Subcommand, ValueEnum};
-use troupe_config::{Flag, KeyPath};
-use troupe_tools::{Picture, Scale};
+use troupe_config::{ConfigFlag, KeyPath};
+use troupe_tools::{ModelPicture, PictureScale};
 
-use crate::arguments::{Layers, Overrides};
+use crate::arguments::{ConfigOverrides, LayerSelection};
 use crate::commands::review::ReviewArguments;
 use crate::commands::{block_on, tell};
-use crate::exec::children::Children;
 use crate::exec::mentions::mentioned;
-use crate::exec::prompt::{self, Stdin};
-use crate::exec::request::{Cassette, JsonTexts, Output, Request, ReviewForm, Task};
+use crate::exec::prompt::{self, StdinKind};
+use crate::exec::request::{
+    CassetteMode, ExecOutput, ExecRequest, ExecTask, JsonTexts, ReviewForm,
+};
 use crate::exec::saved_prompts::PromptPlaces;
-use crate::exec::shape::Shape;
-use crate::failure::{Failure, Outcome};
-use crate::home::{Home, here, repository_root};
+use crate::exec::shape::AnswerShape;
+use crate::exec::unfinished_children::UnfinishedChildren;
+use crate::failure::{CommandFailure, Outcome};
+use crate::home::{TroupeHome, here, repository_root};
 use crate::layers::ConfigSource;
-use crate::style::{ColorChoice, Style};
-use aim::{Aim, Prompt, aim};
+use crate::style::{ColorChoice, TextStyle};
+use positionals::{ExecPositionals, PromptSource, aim};
 
 #[derive(Debug, Args)]
 #[command(
@@ -54,7 +56,7 @@ pub struct ExecArguments {
     /// the prompt in .troupe/commands/name.md or .claude/commands/name.md, with these arguments.
     pub prompt: Option<String>,
     #[command(flatten)]
-    pub repeated: Repeated,
+    pub repeated: RepeatedOptions,
     #[command(flatten)]
     pub options: ExecOptions,
     #[command(subcommand)]
@@ -89,7 +91,7 @@ pub struct ResumeArguments {
     #[arg(long = "continue")]
     pub go_on: bool,
     #[command(flatten)]
-    pub repeated: Repeated,
+    pub repeated: RepeatedOptions,
 }
 
 #[derive(Debug, Args)]
@@ -102,7 +104,7 @@ pub struct ForkArguments {
     #[arg(long, value_name = "RESPONSE_ID")]
     pub at: Option<String>,
     #[command(flatten)]
-    pub repeated: Repeated,
+    pub repeated: RepeatedOptions,
 }
 
 /// `troupe resume`.
@@ -139,7 +141,7 @@ impl ExecAction {
     pub(super) fn with(self, options: ExecOptions) -> ExecArguments {
         ExecArguments {
             prompt: None,
-            repeated: Repeated::default(),
+            repeated: RepeatedOptions::default(),
             options,
             action: Some(self),
         }
@@ -148,9 +150,9 @@ impl ExecAction {
 
 /// Options that may be given several times, before and after `resume` and `fork`.
 #[derive(Debug, Clone, Default, Args)]
-pub struct Repeated {
+pub struct RepeatedOptions {
     #[command(flatten)]
-    pub overrides: Overrides,
+    pub overrides: ConfigOverrides,
     /// Send an image along.
     #[arg(short, long = "image", value_name = "FILE", value_delimiter = ',')]
     pub images: Vec<PathBuf>,
@@ -159,7 +161,7 @@ pub struct Repeated {
     pub add_dirs: Vec<PathBuf>,
 }
 
-impl Repeated {
+impl RepeatedOptions {
     fn then(mut self, further: Self) -> Self {
         self.overrides = self.overrides.then(further.overrides);
         self.images.extend(further.images);
@@ -200,7 +202,7 @@ pub struct ExecOptions {
     local_provider: Option<LocalProvider>,
     /// What commands may do.
     #[arg(short, long, global = true, value_enum, value_name = "MODE")]
-    sandbox: Option<Sandbox>,
+    sandbox: Option<SandboxArgument>,
     /// Let commands write in the working directory (short for `-s workspace-write`).
     #[arg(long, global = true, hide = true, conflicts_with = "sandbox")]
     full_auto: bool,
@@ -234,7 +236,7 @@ pub struct ExecOptions {
         default_value = "wait",
         value_name = "HOW"
     )]
-    children: Children,
+    children: UnfinishedChildren,
     /// Exit with 4 if the last task of a child failed.
     #[arg(long, global = true)]
     children_must_succeed: bool,
@@ -270,7 +272,7 @@ impl ExecOptions {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum Sandbox {
+enum SandboxArgument {
     ReadOnly,
     WorkspaceWrite,
     DangerFullAccess,
@@ -304,7 +306,7 @@ impl LocalProvider {
     }
 }
 
-impl Sandbox {
+impl SandboxArgument {
     fn key_value(self) -> &'static str {
         match self {
             Self::ReadOnly => "read-only",
@@ -314,7 +316,11 @@ impl Sandbox {
     }
 }
 
-pub fn run(arguments: ExecArguments, overrides: Overrides, layers: Layers) -> Outcome {
+pub fn run(
+    arguments: ExecArguments,
+    overrides: ConfigOverrides,
+    layers: LayerSelection,
+) -> Outcome {
     let request = request(arguments, overrides, layers)?;
     block_on(crate::exec::run::run(request))
 }
@@ -322,23 +328,23 @@ pub fn run(arguments: ExecArguments, overrides: Overrides, layers: Layers) -> Ou
 /// Turns arguments into a request; everything that can be refused early is refused here.
 fn request(
     arguments: ExecArguments,
-    overrides: Overrides,
-    layers: Layers,
-) -> Result<Request, Failure> {
+    overrides: ConfigOverrides,
+    layers: LayerSelection,
+) -> Result<ExecRequest, CommandFailure> {
     let ExecArguments {
         prompt: argument,
         repeated,
         options,
         action,
     } = arguments;
-    let Aim {
+    let ExecPositionals {
         continues,
         prompt,
         repeated,
     } = aim(action, argument, repeated)?;
     let cwd = working_directory(options.cd.as_deref())?;
     if !options.skip_git_repo_check && !options.bypass && repository_root(&cwd).is_none() {
-        return Err(Failure::usage(format!(
+        return Err(CommandFailure::usage(format!(
             "{} is not inside a git repository, so changes could not be undone; \
              use --skip-git-repo-check to work there all the same",
             cwd.display()
@@ -347,7 +353,7 @@ fn request(
     let shape = options
         .output_schema
         .as_deref()
-        .map(Shape::read)
+        .map(AnswerShape::read)
         .transpose()?;
     let images: Vec<PathBuf> = repeated
         .images
@@ -365,13 +371,13 @@ fn request(
     if let Some(path) = &options.record {
         check_absent(path)?;
     }
-    let home = Home::find()?;
+    let home = TroupeHome::find()?;
     let places = PromptPlaces::around(&cwd, &home);
-    let is_review = matches!(prompt, Prompt::Review(_));
+    let is_review = matches!(prompt, PromptSource::Review(_));
     if is_review {
         check_review(&options)?;
     }
-    Ok(Request {
+    Ok(ExecRequest {
         source: ConfigSource {
             home,
             overrides: overrides.then(repeated.overrides),
@@ -385,13 +391,13 @@ fn request(
         task: task(prompt, &cwd, &places, images, shape, &options)?,
         cwd,
         output: if options.json && !is_review {
-            Output::Jsonl(if options.include_partial {
+            ExecOutput::Jsonl(if options.include_partial {
                 JsonTexts::Growing
             } else {
                 JsonTexts::Whole
             })
         } else {
-            Output::Human(Style::choose(options.color, &io::stderr()))
+            ExecOutput::Human(TextStyle::choose(options.color, &io::stderr()))
         },
         last_message_file: options.output_last_message,
         turns_max: options.max_turns,
@@ -399,27 +405,27 @@ fn request(
         children_must_succeed: options.children_must_succeed,
         ephemeral: options.ephemeral,
         cassette: match (options.record, options.replay) {
-            (Some(path), _) => Cassette::Record(path),
-            (None, Some(path)) => Cassette::Replay(path),
-            (None, None) => Cassette::None,
+            (Some(path), _) => CassetteMode::Record(path),
+            (None, Some(path)) => CassetteMode::Replay(path),
+            (None, None) => CassetteMode::None,
         },
     })
 }
 
 fn task(
-    prompt: Prompt,
+    prompt: PromptSource,
     cwd: &Path,
     places: &PromptPlaces,
     images: Vec<PathBuf>,
-    shape: Option<Shape>,
+    shape: Option<AnswerShape>,
     options: &ExecOptions,
-) -> Result<Task, Failure> {
+) -> Result<ExecTask, CommandFailure> {
     let argument = match prompt {
-        Prompt::Required(text) => text,
-        Prompt::Optional(None) => return Ok(Task::GoOn { shape }),
-        Prompt::Optional(Some(text)) => Some(text),
-        Prompt::Review(review) => {
-            return Ok(Task::Review {
+        PromptSource::Required(text) => text,
+        PromptSource::Optional(None) => return Ok(ExecTask::GoOn { shape }),
+        PromptSource::Optional(Some(text)) => Some(text),
+        PromptSource::Review(review) => {
+            return Ok(ExecTask::Review {
                 target: review.target()?,
                 form: if options.json {
                     ReviewForm::Json
@@ -439,7 +445,7 @@ fn task(
         ));
     }
     let argument = saved.map(|saved| saved.text).or(argument);
-    Ok(Task::Prompt {
+    Ok(ExecTask::Prompt {
         mentioned,
         text: read_prompt(argument.as_deref())?,
         images,
@@ -447,8 +453,8 @@ fn task(
     })
 }
 
-fn flags(options: &ExecOptions) -> Vec<Flag> {
-    let flag = |name, key: &str, value: &str| Flag {
+fn flags(options: &ExecOptions) -> Vec<ConfigFlag> {
+    let flag = |name, key: &str, value: &str| ConfigFlag {
         name,
         key: KeyPath::from([key]),
         value: value.to_owned(),
@@ -483,13 +489,13 @@ fn flags(options: &ExecOptions) -> Vec<Flag> {
     flags
 }
 
-fn working_directory(chosen: Option<&Path>) -> Result<PathBuf, Failure> {
+fn working_directory(chosen: Option<&Path>) -> Result<PathBuf, CommandFailure> {
     let directory = match chosen {
         Some(path) => existing(path)?,
         None => here()?,
     };
     if !directory.is_dir() {
-        return Err(Failure::usage(format!(
+        return Err(CommandFailure::usage(format!(
             "{} is not a directory",
             directory.display()
         )));
@@ -498,22 +504,23 @@ fn working_directory(chosen: Option<&Path>) -> Result<PathBuf, Failure> {
 }
 
 /// Returns the absolute path of something that must exist.
-fn existing(path: &Path) -> Result<PathBuf, Failure> {
-    fs::canonicalize(path).map_err(|error| Failure::usage(format!("{}: {error}", path.display())))
+fn existing(path: &Path) -> Result<PathBuf, CommandFailure> {
+    fs::canonicalize(path)
+        .map_err(|error| CommandFailure::usage(format!("{}: {error}", path.display())))
 }
 
 /// Returns the absolute path of a picture that a model can be shown.
-fn picture(path: &Path) -> Result<PathBuf, Failure> {
+fn picture(path: &Path) -> Result<PathBuf, CommandFailure> {
     let path = existing(path)?;
-    match Picture::read(&path, Scale::Fitting) {
+    match ModelPicture::read(&path, PictureScale::Fitting) {
         Ok(_) => Ok(path),
-        Err(why) => Err(Failure::usage(format!("--image: {why}"))),
+        Err(why) => Err(CommandFailure::usage(format!("--image: {why}"))),
     }
 }
 
 /// Finds out whether the answer can be kept before anybody pays for it. Nothing is left
 /// behind: the file is for the message of a task that was completed.
-fn check_writable(path: &Path) -> Result<(), Failure> {
+fn check_writable(path: &Path) -> Result<(), CommandFailure> {
     let open = |is_new: bool| {
         let mut options = fs::OpenOptions::new();
         options.write(true).create_new(is_new).open(path)
@@ -524,28 +531,30 @@ fn check_writable(path: &Path) -> Result<(), Failure> {
         Ok(_) => open(false).map(drop),
         Err(_) => open(true).and_then(|_| fs::remove_file(path)),
     };
-    tried.map_err(|error| Failure::usage(format!("-o {}: {error}", path.display())))
+    tried.map_err(|error| CommandFailure::usage(format!("-o {}: {error}", path.display())))
 }
 
 /// A review has a form of its own, and asks the first agent's model nothing.
-fn check_review(options: &ExecOptions) -> Result<(), Failure> {
+fn check_review(options: &ExecOptions) -> Result<(), CommandFailure> {
     let given = [
         ("--output-schema", options.output_schema.is_some()),
         ("--max-turns", options.max_turns.is_some()),
         ("--include-partial", options.include_partial),
     ];
     match given.iter().find(|(_, is_given)| *is_given) {
-        Some((name, _)) => Err(Failure::usage(format!("{name} does not go with a review"))),
+        Some((name, _)) => Err(CommandFailure::usage(format!(
+            "{name} does not go with a review"
+        ))),
         None => Ok(()),
     }
 }
 
 /// A recording that somebody paid for is not replaced.
-fn check_absent(path: &Path) -> Result<(), Failure> {
+fn check_absent(path: &Path) -> Result<(), CommandFailure> {
     match fs::metadata(path) {
         // A pipe or a device holds nothing.
         Ok(metadata) if !metadata.is_file() && !metadata.is_dir() => Ok(()),
-        Ok(_) => Err(Failure::usage(format!(
+        Ok(_) => Err(CommandFailure::usage(format!(
             "--record {}: there is such a file already; delete it or name another",
             path.display()
         ))),
@@ -554,18 +563,18 @@ fn check_absent(path: &Path) -> Result<(), Failure> {
     }
 }
 
-pub(super) fn read_prompt(argument: Option<&str>) -> Result<String, Failure> {
+pub(super) fn read_prompt(argument: Option<&str>) -> Result<String, CommandFailure> {
     let stdin = if io::stdin().is_terminal() {
-        Stdin::Terminal
+        StdinKind::Terminal
     } else {
-        Stdin::Piped
+        StdinKind::Piped
     };
     if argument.is_some_and(|text| text != "-") && may_wait(io::stdin().as_fd()) {
         // Whoever forgot to close a pipe should see what is waited for.
         tell("reading more input from stdin…");
     }
     prompt::assemble(argument, stdin, io::stdin().lock())
-        .map_err(|error| Failure::usage(error.to_string()))
+        .map_err(|error| CommandFailure::usage(error.to_string()))
 }
 
 /// Tells whether reading may wait for another program; files and `/dev/null` just end.

@@ -7,18 +7,20 @@ use std::env;
 use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
-use troupe_import::places::Found;
-use troupe_import::takeover::{Identity, derived_session, rehearse};
-use troupe_import::{Candidate, ImportError, Origin, Places, Takeover};
+use troupe_import::places::FoundConversations;
+use troupe_import::takeover::{ImportIdentity, derived_session, preview_import};
+use troupe_import::{
+    ForeignConversation, ForeignDirectories, ImportCandidate, ImportError, Takeover,
+};
 use troupe_protocol::SessionId;
 use troupe_protocol::rollout::ForeignAgent;
 use troupe_protocol::session::SessionSource;
-use troupe_store::{Position, Store};
+use troupe_store::{LogPosition, SessionStore};
 
-use crate::arguments::{Layers, Overrides};
+use crate::arguments::{ConfigOverrides, LayerSelection};
 use crate::commands::{block_on, print, tell};
-use crate::failure::{Exit, Failure, Outcome};
-use crate::home::{Home, here, user_home};
+use crate::failure::{CommandExit, CommandFailure, Outcome};
+use crate::home::{TroupeHome, here, user_home};
 use crate::layers::ConfigSource;
 use crate::wiring::Wiring;
 
@@ -84,7 +86,11 @@ impl From<AgentChoice> for ForeignAgent {
     }
 }
 
-pub fn run(arguments: ImportArguments, overrides: Overrides, layers: Layers) -> Outcome {
+pub fn run(
+    arguments: ImportArguments,
+    overrides: ConfigOverrides,
+    layers: LayerSelection,
+) -> Outcome {
     let agent = ForeignAgent::from(arguments.agent);
     let cwd = here()?;
     let wanted = (!arguments.all).then_some(cwd.as_path());
@@ -102,19 +108,19 @@ pub fn run(arguments: ImportArguments, overrides: Overrides, layers: Layers) -> 
         }
     };
     let source = ConfigSource {
-        home: Home::find()?,
+        home: TroupeHome::find()?,
         overrides,
         layers,
         flags: Vec::new(),
     };
     let wiring = Wiring::new(source, &cwd, SessionSource::Cli)?;
     let imported = if arguments.dry_run {
-        rehearse(&origin, &wiring.frame()?).map_err(failure)?
+        preview_import(&origin, &wiring.frame()?).map_err(failure)?
     } else {
         let identity = if arguments.new {
-            Identity::Fresh
+            ImportIdentity::Fresh
         } else {
-            Identity::Derived
+            ImportIdentity::Derived
         };
         block_on(take_over(&wiring, &origin, identity))?
     };
@@ -124,15 +130,15 @@ pub fn run(arguments: ImportArguments, overrides: Overrides, layers: Layers) -> 
         print(&report::text(&origin, &imported))?;
         report::losses(&imported);
     }
-    Ok(Exit::Success)
+    Ok(CommandExit::Success)
 }
 
 /// Makes a session of a conversation, unless there is one.
 async fn take_over(
     wiring: &Wiring,
-    origin: &Origin,
-    identity: Identity,
-) -> Result<troupe_import::Imported, Failure> {
+    origin: &ForeignConversation,
+    identity: ImportIdentity,
+) -> Result<troupe_import::ImportReport, CommandFailure> {
     let takeover = Takeover {
         home: wiring.home(),
         frame: wiring.frame()?,
@@ -143,30 +149,34 @@ async fn take_over(
 
 /// Takes over the conversation in a file, or finds the session that it already is, for a run that
 /// goes on with it.
-pub async fn resume_file(wiring: &Wiring, path: &Path) -> Result<SessionId, Failure> {
+pub async fn resume_file(wiring: &Wiring, path: &Path) -> Result<SessionId, CommandFailure> {
     let origin = match open(path) {
         // Whoever names a log of ours means its session.
         Err(ImportError::Own { session, .. }) if session.parse::<uuid::Uuid>().is_ok() => {
-            return session.parse().map_err(Failure::not_started);
+            return session.parse().map_err(CommandFailure::not_started);
         }
         opened => opened.map_err(failure)?,
     };
-    let imported = take_over(wiring, &origin, Identity::Derived).await?;
+    let imported = take_over(wiring, &origin, ImportIdentity::Derived).await?;
     tell(report::text(&origin, &imported).trim_end());
     report::losses(&imported);
     Ok(imported.session)
 }
 
-fn open(path: &Path) -> Result<Origin, ImportError> {
+fn open(path: &Path) -> Result<ForeignConversation, ImportError> {
     let absolute = std::path::absolute(path);
-    Origin::open(&absolute.unwrap_or_else(|_| path.to_owned()))
+    ForeignConversation::open(&absolute.unwrap_or_else(|_| path.to_owned()))
 }
 
 /// Returns the session that was made of a conversation with this id, if there is one.
-pub async fn session_made_of(store: &dyn Store, id: &str) -> Option<SessionId> {
+pub async fn session_made_of(store: &dyn SessionStore, id: &str) -> Option<SessionId> {
     for agent in [ForeignAgent::Codex, ForeignAgent::Claude] {
         let session = derived_session(agent, id);
-        if store.read_all(session, Position::default()).await.is_ok() {
+        if store
+            .read_all(session, LogPosition::default())
+            .await
+            .is_ok()
+        {
             return Some(session);
         }
     }
@@ -184,7 +194,7 @@ pub fn is_path(text: &str) -> bool {
 }
 
 /// Returns where an agent keeps its conversations.
-fn places(agent: ForeignAgent) -> Result<Places, Failure> {
+fn places(agent: ForeignAgent) -> Result<ForeignDirectories, CommandFailure> {
     let (variable, folder) = match agent {
         ForeignAgent::Codex => ("CODEX_HOME", ".codex"),
         ForeignAgent::Claude => ("CLAUDE_CONFIG_DIR", ".claude"),
@@ -193,14 +203,15 @@ fn places(agent: ForeignAgent) -> Result<Places, Failure> {
     let home = set
         .map(PathBuf::from)
         .or_else(|| user_home().map(|home| home.join(folder)));
-    let unset = || Failure::usage(format!("neither {variable} nor HOME is set; name the file"));
-    Ok(Places {
+    let unset =
+        || CommandFailure::usage(format!("neither {variable} nor HOME is set; name the file"));
+    Ok(ForeignDirectories {
         agent,
         home: home.ok_or_else(unset)?,
     })
 }
 
-fn named(agent: ForeignAgent, path: &Path) -> Result<Origin, Failure> {
+fn named(agent: ForeignAgent, path: &Path) -> Result<ForeignConversation, CommandFailure> {
     let origin = open(path).map_err(failure)?;
     if origin.agent == agent {
         return Ok(origin);
@@ -213,18 +224,18 @@ fn named(agent: ForeignAgent, path: &Path) -> Result<Origin, Failure> {
 }
 
 /// Finds a conversation by the beginning of its id, wherever it was had.
-fn by_id(places: &Places, id: &str) -> Result<Origin, Failure> {
+fn by_id(places: &ForeignDirectories, id: &str) -> Result<ForeignConversation, CommandFailure> {
     const ID_CHARS_MIN: usize = 4;
     if id.len() < ID_CHARS_MIN {
-        return Err(Failure::usage(format!(
+        return Err(CommandFailure::usage(format!(
             "{id:?} is too short; give at least {ID_CHARS_MIN} characters of the id, or the file"
         )));
     }
     let found = search(places, None);
-    let is_meant = |it: &Candidate| it.origin.id().starts_with(id);
-    let mut meant: Vec<Candidate> = found.candidates.into_iter().filter(is_meant).collect();
+    let is_meant = |it: &ImportCandidate| it.origin.id().starts_with(id);
+    let mut meant: Vec<ImportCandidate> = found.candidates.into_iter().filter(is_meant).collect();
     match meant.len() {
-        0 => Err(Failure::not_started(anyhow::anyhow!(
+        0 => Err(CommandFailure::not_started(anyhow::anyhow!(
             "no conversation {id:?} in {}; `troupe import {} --all` lists them",
             places.directory(None).display(),
             places.agent.as_str()
@@ -232,7 +243,7 @@ fn by_id(places: &Places, id: &str) -> Result<Origin, Failure> {
         1 => Ok(meant.remove(0).origin),
         _ => {
             let ids: Vec<String> = meant.iter().map(|it| it.origin.id()).collect();
-            Err(Failure::not_started(anyhow::anyhow!(
+            Err(CommandFailure::not_started(anyhow::anyhow!(
                 "{id:?} could be any of {}; give more characters of the id",
                 ids.join(", ")
             )))
@@ -240,7 +251,7 @@ fn by_id(places: &Places, id: &str) -> Result<Origin, Failure> {
     }
 }
 
-fn search(places: &Places, cwd: Option<&Path>) -> Found {
+fn search(places: &ForeignDirectories, cwd: Option<&Path>) -> FoundConversations {
     let found = places.search(cwd);
     for (path, why) in &found.skipped {
         tell(&format!(
@@ -254,11 +265,11 @@ fn search(places: &Places, cwd: Option<&Path>) -> Found {
     found
 }
 
-fn nothing(places: &Places, cwd: Option<&Path>) -> Failure {
-    Failure::not_started(anyhow::anyhow!(listing::nothing(places, cwd)))
+fn nothing(places: &ForeignDirectories, cwd: Option<&Path>) -> CommandFailure {
+    CommandFailure::not_started(anyhow::anyhow!(listing::nothing(places, cwd)))
 }
 
 /// A conversation that is not usable is the caller's, a home that cannot be written is not.
-fn failure(error: ImportError) -> Failure {
-    Failure::not_started(error)
+fn failure(error: ImportError) -> CommandFailure {
+    CommandFailure::not_started(error)
 }

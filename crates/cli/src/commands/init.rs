@@ -3,9 +3,9 @@
 use anyhow::anyhow;
 use clap::Args;
 
-use crate::arguments::{Layers, Overrides};
-use crate::commands::exec::{self, ExecArguments, ExecOptions, Repeated};
-use crate::failure::{Exit, Failure, Outcome};
+use crate::arguments::{ConfigOverrides, LayerSelection};
+use crate::commands::exec::{self, ExecArguments, ExecOptions, RepeatedOptions};
+use crate::failure::{CommandExit, CommandFailure, Outcome};
 use crate::home::{here, repository_root};
 
 const FILE: &str = "AGENTS.md";
@@ -37,19 +37,19 @@ Example:
 )]
 pub struct InitCommand {
     #[command(flatten)]
-    repeated: Repeated,
+    repeated: RepeatedOptions,
     #[command(flatten)]
     options: ExecOptions,
 }
 
-pub fn run(command: InitCommand, overrides: Overrides, layers: Layers) -> Outcome {
+pub fn run(command: InitCommand, overrides: ConfigOverrides, layers: LayerSelection) -> Outcome {
     let cwd = match command.options.directory() {
         Some(directory) => here()?.join(directory),
         None => here()?,
     };
     let file = repository_root(&cwd).unwrap_or(&cwd).join(FILE);
     if file.exists() {
-        return Err(Failure::usage(format!(
+        return Err(CommandFailure::usage(format!(
             "{} exists and is left alone; to change it: troupe exec \"bring {FILE} up to date\"",
             file.display()
         )));
@@ -61,12 +61,12 @@ pub fn run(command: InitCommand, overrides: Overrides, layers: Layers) -> Outcom
         action: None,
     };
     let exit = exec::run(arguments, overrides, layers)?;
-    if exit == Exit::Success && !file.exists() {
+    if exit == CommandExit::Success && !file.exists() {
         let text = format!(
             "the model did not write {}. Ask again: troupe exec resume --last \"write {FILE}\"",
             file.display()
         );
-        return Err(Failure::failed(anyhow!(text)));
+        return Err(CommandFailure::failed(anyhow!(text)));
     }
     Ok(exit)
 }

@@ -7,10 +7,10 @@ use std::io::{self, IsTerminal as _, Read as _};
 
 use clap::Args;
 
-use crate::arguments::{Layers, Overrides};
+use crate::arguments::{ConfigOverrides, LayerSelection};
 use crate::commands::print;
-use crate::failure::{Exit, Failure, Outcome};
-use crate::home::{Home, here};
+use crate::failure::{CommandExit, CommandFailure, Outcome};
+use crate::home::{TroupeHome, here};
 use crate::keys::KeyFile;
 use crate::layers::ConfigSource;
 use crate::provider::{KeySource, key_source, needs_key, provider};
@@ -41,8 +41,12 @@ pub struct LogoutArguments {
     provider: String,
 }
 
-pub fn login(arguments: LoginArguments, overrides: Overrides, layers: Layers) -> Outcome {
-    let home = Home::find()?;
+pub fn login(
+    arguments: LoginArguments,
+    overrides: ConfigOverrides,
+    layers: LayerSelection,
+) -> Outcome {
+    let home = TroupeHome::find()?;
     let source = ConfigSource {
         home: home.clone(),
         overrides,
@@ -56,7 +60,7 @@ pub fn login(arguments: LoginArguments, overrides: Overrides, layers: Layers) ->
     };
     let provider = provider(&settings, &id).ok_or_else(|| unknown(&settings, &id))?;
     if !needs_key(&provider) {
-        return Err(Failure::usage(format!(
+        return Err(CommandFailure::usage(format!(
             "{id} needs no key; use it with -c model_provider={id}"
         )));
     }
@@ -68,20 +72,20 @@ pub fn login(arguments: LoginArguments, overrides: Overrides, layers: Layers) ->
             .expect("writing to a string does not fail");
     }
     print(&told)?;
-    Ok(Exit::Success)
+    Ok(CommandExit::Success)
 }
 
 pub fn logout(arguments: &LogoutArguments) -> Outcome {
-    let keys = KeyFile::of(&Home::find()?);
+    let keys = KeyFile::of(&TroupeHome::find()?);
     let id = &arguments.provider;
     if !keys.remove(id)? {
         let path = keys.path().display();
-        return Err(Failure::usage(format!(
+        return Err(CommandFailure::usage(format!(
             "no key is stored for {id} in {path}; `troupe login` shows which there are"
         )));
     }
     print(&format!("The stored key for {id} is deleted.\n"))?;
-    Ok(Exit::Success)
+    Ok(CommandExit::Success)
 }
 
 fn status(settings: &Settings, keys: &KeyFile) -> Outcome {
@@ -90,7 +94,7 @@ fn status(settings: &Settings, keys: &KeyFile) -> Outcome {
         let Some(provider) = provider(settings, id) else {
             continue;
         };
-        let source = key_source(&provider, id, Some(keys)).map_err(Failure::failed)?;
+        let source = key_source(&provider, id, Some(keys)).map_err(CommandFailure::failed)?;
         let told = match source {
             Some(source) => source.to_string(),
             None if needs_key(&provider) => format!("no key; run: troupe login {id}"),
@@ -99,37 +103,41 @@ fn status(settings: &Settings, keys: &KeyFile) -> Outcome {
         writeln!(rows, "{id:12} {told}").expect("writing to a string does not fail");
     }
     print(&rows)?;
-    Ok(Exit::Success)
+    Ok(CommandExit::Success)
 }
 
-fn unknown(settings: &Settings, id: &str) -> Failure {
+fn unknown(settings: &Settings, id: &str) -> CommandFailure {
     let known: Vec<&str> = settings
         .model
         .model_providers
         .keys()
         .map(String::as_str)
         .collect();
-    Failure::usage(format!(
+    CommandFailure::usage(format!(
         "there is no model provider {id:?}; known are {}",
         known.join(", ")
     ))
 }
 
-fn read_key(id: &str) -> Result<String, Failure> {
+fn read_key(id: &str) -> Result<String, CommandFailure> {
     let typed = if io::stdin().is_terminal() {
         hidden_line::read(&format!("Key for {id} (it is not shown): "))?
     } else {
         let mut text = String::new();
         let mut piped = io::stdin().lock().take(KEY_BYTES_MAX);
-        piped.read_to_string(&mut text).map_err(Failure::failed)?;
+        piped
+            .read_to_string(&mut text)
+            .map_err(CommandFailure::failed)?;
         text
     };
     let key = typed.trim();
     if key.is_empty() {
-        return Err(Failure::usage("no key was given, and nothing is changed"));
+        return Err(CommandFailure::usage(
+            "no key was given, and nothing is changed",
+        ));
     }
     if key.chars().any(|it| it.is_whitespace() || it.is_control()) {
-        return Err(Failure::usage(
+        return Err(CommandFailure::usage(
             "a key has no spaces and no line breaks; nothing is changed",
         ));
     }

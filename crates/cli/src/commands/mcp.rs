@@ -8,14 +8,16 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 use serde_json::json;
-use troupe_mcp::{Door, Hub, HubDeps, Inspection, ServerConfig};
+use troupe_mcp::{
+    McpServerPool, McpServerPoolDeps, ServerConfig, ServerEndpoint, ServerInspection,
+};
 use troupe_process::{Launcher, LauncherOptions};
 
-use crate::arguments::{Layers, Overrides};
+use crate::arguments::{ConfigOverrides, LayerSelection};
 use crate::commands::{block_on, print, tell};
-use crate::failure::{Exit, Failure, Outcome};
-use crate::home::{Home, here, repository_root};
-use crate::layers::{ConfigSource, Loaded};
+use crate::failure::{CommandExit, CommandFailure, Outcome};
+use crate::home::{TroupeHome, here, repository_root};
+use crate::layers::{ConfigSource, LoadedConfig};
 use crate::settings::Settings;
 
 /// Where a project lists servers for every agent.
@@ -37,13 +39,13 @@ Examples:
 )]
 pub struct McpArguments {
     #[command(subcommand)]
-    action: Option<Action>,
+    action: Option<McpAction>,
     #[command(flatten)]
-    overrides: Overrides,
+    overrides: ConfigOverrides,
 }
 
 #[derive(Debug, Subcommand)]
-enum Action {
+enum McpAction {
     /// List the configured servers (the default).
     List {
         /// One JSON object per server.
@@ -59,7 +61,7 @@ enum Action {
         json: bool,
     },
     /// Add a server to your own configuration, or to the project's.
-    Add(AddArguments),
+    Add(McpAddArguments),
     /// Remove a server from your own configuration.
     Remove {
         /// The server's name.
@@ -68,7 +70,7 @@ enum Action {
 }
 
 #[derive(Debug, Args)]
-struct AddArguments {
+struct McpAddArguments {
     /// What the server is called here; its tools are mcp__NAME__TOOL.
     name: String,
     /// The address of a server that speaks streamable HTTP.
@@ -89,25 +91,27 @@ struct AddArguments {
     command: Vec<String>,
 }
 
-pub fn run(arguments: McpArguments, overrides: Overrides, layers: Layers) -> Outcome {
+pub fn run(arguments: McpArguments, overrides: ConfigOverrides, layers: LayerSelection) -> Outcome {
     let source = ConfigSource {
-        home: Home::find()?,
+        home: TroupeHome::find()?,
         overrides: overrides.then(arguments.overrides),
         layers,
         flags: Vec::new(),
     };
-    match arguments.action.unwrap_or(Action::List { json: false }) {
-        Action::List { json } => list(&source, json),
-        Action::Test { name, json } => test(&source, name.as_deref(), json),
-        Action::Add(arguments) => add(&source, arguments),
-        Action::Remove { name } => remove(&source, &name),
+    match arguments.action.unwrap_or(McpAction::List { json: false }) {
+        McpAction::List { json } => list(&source, json),
+        McpAction::Test { name, json } => test(&source, name.as_deref(), json),
+        McpAction::Add(arguments) => add(&source, arguments),
+        McpAction::Remove { name } => remove(&source, &name),
     }
 }
 
 /// Reads the servers for the current directory.
-fn servers(source: &ConfigSource) -> Result<(BTreeMap<String, ServerConfig>, PathBuf), Failure> {
+fn servers(
+    source: &ConfigSource,
+) -> Result<(BTreeMap<String, ServerConfig>, PathBuf), CommandFailure> {
     let cwd = here()?;
-    let Loaded { config, warnings } = source.load(&cwd)?;
+    let LoadedConfig { config, warnings } = source.load(&cwd)?;
     for warning in &warnings {
         tell(&format!("warning: {warning}"));
     }
@@ -118,7 +122,7 @@ fn list(source: &ConfigSource, as_json: bool) -> Outcome {
     let (servers, _) = servers(source)?;
     if servers.is_empty() && !as_json {
         print("no MCP servers; `troupe mcp add` makes one\n")?;
-        return Ok(Exit::Success);
+        return Ok(CommandExit::Success);
     }
     let width = servers.keys().map(|name| name.chars().count()).max();
     let width = width.unwrap_or_default();
@@ -140,20 +144,20 @@ fn list(source: &ConfigSource, as_json: bool) -> Outcome {
         format!("{name:width$}  {kind:5}  {target}{state}\n")
     };
     print(&servers.iter().map(line).collect::<String>())?;
-    Ok(Exit::Success)
+    Ok(CommandExit::Success)
 }
 
 /// Names the kind of a door, and where it leads.
-fn described(door: &Door) -> (&'static str, String) {
+fn described(door: &ServerEndpoint) -> (&'static str, String) {
     match door {
-        Door::Stdio { command, args, .. } => {
+        ServerEndpoint::Stdio { command, args, .. } => {
             let words = std::iter::once(command).chain(args);
             let words: Vec<&str> = words.map(String::as_str).collect();
             // A word with a NUL byte could not be quoted, nor run.
             let line = shlex::try_join(words.iter().copied());
             ("stdio", line.unwrap_or_else(|_| words.join(" ")))
         }
-        Door::Http { url, .. } => ("http", url.clone()),
+        ServerEndpoint::Http { url, .. } => ("http", url.clone()),
     }
 }
 
@@ -162,7 +166,7 @@ fn test(source: &ConfigSource, name: Option<&str>, as_json: bool) -> Outcome {
     if let Some(name) = name {
         servers.retain(|known, _| known == name);
         let Some(server) = servers.get_mut(name) else {
-            return Err(Failure::usage(format!(
+            return Err(CommandFailure::usage(format!(
                 "no MCP server is called {name:?}; `troupe mcp` lists them"
             )));
         };
@@ -172,7 +176,7 @@ fn test(source: &ConfigSource, name: Option<&str>, as_json: bool) -> Outcome {
     let text = |(name, value): (std::ffi::OsString, std::ffi::OsString)| {
         Some((name.into_string().ok()?, value.into_string().ok()?))
     };
-    let deps = HubDeps {
+    let deps = McpServerPoolDeps {
         launcher: Launcher::new(LauncherOptions {
             troupe_home: Some(source.home.path().to_owned()),
             ..LauncherOptions::default()
@@ -181,7 +185,7 @@ fn test(source: &ConfigSource, name: Option<&str>, as_json: bool) -> Outcome {
         cwd,
     };
     let inspections = block_on(async {
-        let hub = Hub::new(deps);
+        let hub = McpServerPool::new(deps);
         Ok(hub.inspect(&servers).await)
     })?;
     if inspections.is_empty() && !as_json {
@@ -190,11 +194,15 @@ fn test(source: &ConfigSource, name: Option<&str>, as_json: bool) -> Outcome {
     let show = if as_json { as_object } else { as_text };
     print(&inspections.iter().map(show).collect::<String>())?;
     let failed = inspections.iter().any(|one| one.tools.is_err());
-    Ok(if failed { Exit::Failed } else { Exit::Success })
+    Ok(if failed {
+        CommandExit::Failed
+    } else {
+        CommandExit::Success
+    })
 }
 
-fn as_text(inspection: &Inspection) -> String {
-    let Inspection {
+fn as_text(inspection: &ServerInspection) -> String {
+    let ServerInspection {
         server,
         took,
         tools,
@@ -213,7 +221,7 @@ fn as_text(inspection: &Inspection) -> String {
     }
 }
 
-fn as_object(inspection: &Inspection) -> String {
+fn as_object(inspection: &ServerInspection) -> String {
     let object = json!({
         "name": inspection.server,
         "ready": inspection.tools.is_ok(),
@@ -224,8 +232,8 @@ fn as_object(inspection: &Inspection) -> String {
     format!("{object}\n")
 }
 
-fn add(source: &ConfigSource, arguments: AddArguments) -> Outcome {
-    let AddArguments {
+fn add(source: &ConfigSource, arguments: McpAddArguments) -> Outcome {
+    let McpAddArguments {
         name,
         url,
         bearer_token_env_var,
@@ -234,7 +242,7 @@ fn add(source: &ConfigSource, arguments: AddArguments) -> Outcome {
         command,
     } = arguments;
     let door = if let Some(url) = url {
-        Door::Http {
+        ServerEndpoint::Http {
             url,
             bearer_token_env_var,
             http_headers: BTreeMap::new(),
@@ -243,9 +251,9 @@ fn add(source: &ConfigSource, arguments: AddArguments) -> Outcome {
     } else {
         let mut words = command.into_iter();
         let Some(program) = words.next() else {
-            return Err(Failure::usage("name the program to start after --"));
+            return Err(CommandFailure::usage("name the program to start after --"));
         };
-        Door::Stdio {
+        ServerEndpoint::Stdio {
             command: program,
             args: words.collect(),
             env: env.into_iter().collect(),
@@ -261,7 +269,7 @@ fn add(source: &ConfigSource, arguments: AddArguments) -> Outcome {
             "added {name} to {}; it counts once you agree to the project's settings: troupe trust\n",
             file.display()
         ))?;
-        return Ok(Exit::Success);
+        return Ok(CommandExit::Success);
     }
     let file = source.home.config_file();
     edit::add(&file, &name, &door)?;
@@ -269,14 +277,14 @@ fn add(source: &ConfigSource, arguments: AddArguments) -> Outcome {
     print(&format!(
         "added {name} to {shown}; `troupe mcp test {name}` tries it\n"
     ))?;
-    Ok(Exit::Success)
+    Ok(CommandExit::Success)
 }
 
 fn remove(source: &ConfigSource, name: &str) -> Outcome {
     let file = source.home.config_file();
     edit::remove(&file, name)?;
     print(&format!("removed {name} from {}\n", file.display()))?;
-    Ok(Exit::Success)
+    Ok(CommandExit::Success)
 }
 
 fn variable(text: &str) -> Result<(String, String), String> {

@@ -6,17 +6,17 @@ use clap::Args;
 use tracing::Instrument as _;
 use troupe_mcp::serve::serve_stream;
 use troupe_protocol::session::SessionSource;
-use troupe_server::House;
-use troupe_server::mcp::{McpListener, Orchestra};
-use troupe_transport::{Address, Protocol};
+use troupe_server::SessionPool;
+use troupe_server::mcp::{McpListener, SessionTools};
+use troupe_transport::{NetProtocol, SessionAddress};
 
-use crate::arguments::{Layers, Overrides};
-use crate::commands::door::{DoorArguments, Signals};
+use crate::arguments::{ConfigOverrides, LayerSelection};
+use crate::commands::listen_arguments::{AccessArguments, StopSignals};
 use crate::commands::{block_on, tell};
 use crate::diagnostics;
-use crate::exec::signals::StopRequest;
-use crate::failure::{Exit, Failure, Outcome};
-use crate::home::{Home, here};
+use crate::exec::signals::ExitSignal;
+use crate::failure::{CommandExit, CommandFailure, Outcome};
+use crate::home::{TroupeHome, here};
 use crate::layers::ConfigSource;
 use crate::wiring::Wiring;
 
@@ -35,20 +35,24 @@ pub struct McpServerArguments {
     /// Where clients reach it: stdio, or http:HOST:PORT (repeatable). Port 0 takes any free one;
     /// the addresses are told on stderr. Without it: stdio
     #[arg(long, value_name = "ADDRESS")]
-    listen: Vec<Address>,
+    listen: Vec<SessionAddress>,
 
     #[command(flatten)]
-    door: DoorArguments,
+    door: AccessArguments,
 
     #[command(flatten)]
-    overrides: Overrides,
+    overrides: ConfigOverrides,
 }
 
-pub fn run(arguments: McpServerArguments, overrides: Overrides, layers: Layers) -> Outcome {
+pub fn run(
+    arguments: McpServerArguments,
+    overrides: ConfigOverrides,
+    layers: LayerSelection,
+) -> Outcome {
     let is_stdio = on_stdio(&arguments.listen)?;
     let cwd = here()?;
     let source = ConfigSource {
-        home: Home::find()?,
+        home: TroupeHome::find()?,
         overrides: overrides.then(arguments.overrides),
         layers,
         flags: Vec::new(),
@@ -57,15 +61,15 @@ pub fn run(arguments: McpServerArguments, overrides: Overrides, layers: Layers) 
     let wiring = Wiring::new(source, &cwd, SessionSource::Mcp)?;
     let headless = wiring.here().settings.rights.headless();
     block_on(async {
-        let mut signals = Signals::listen()?;
+        let mut signals = StopSignals::listen()?;
         let listener = if is_stdio {
             None
         } else {
             Some(bind(&arguments.listen, &arguments.door, &home).await?)
         };
-        let house = House::new(wiring.into_ground());
+        let house = SessionPool::new(wiring.into_ground());
         let version = env!("CARGO_PKG_VERSION");
-        let orchestra = Arc::new(Orchestra::new(house.clone(), headless, version));
+        let orchestra = Arc::new(SessionTools::new(house.clone(), headless, version));
         if let Some(listener) = listener {
             listener.run(orchestra, &mut signals).await;
         } else {
@@ -79,35 +83,36 @@ pub fn run(arguments: McpServerArguments, overrides: Overrides, layers: Layers) 
         let asked = signals.asked;
         tokio::select! {
             () = house.end() => {}
-            () = signals.next() => return Ok(Exit::Killed),
+            () = signals.next() => return Ok(CommandExit::Killed),
         }
         Ok(match asked {
-            Some(StopRequest::Terminate) => Exit::Terminated,
-            Some(StopRequest::Interrupt) | None => Exit::Success,
+            Some(ExitSignal::Terminate) => CommandExit::Terminated,
+            Some(ExitSignal::Interrupt) | None => CommandExit::Success,
         })
     })
 }
 
 /// Tells whether the one client is the one that started us.
-fn on_stdio(listen: &[Address]) -> Result<bool, Failure> {
-    let is_http = |address: &Address| matches!(address, Address::Net(Protocol::Http, _));
+fn on_stdio(listen: &[SessionAddress]) -> Result<bool, CommandFailure> {
+    let is_http =
+        |address: &SessionAddress| matches!(address, SessionAddress::Net(NetProtocol::Http, _));
     match listen {
-        [] | [Address::Stdio] => Ok(true),
+        [] | [SessionAddress::Stdio] => Ok(true),
         all if all.iter().all(is_http) => Ok(false),
-        _ => Err(Failure::usage(
+        _ => Err(CommandFailure::usage(
             "--listen takes stdio, or any number of http:HOST:PORT".to_owned(),
         )),
     }
 }
 
 async fn bind(
-    listen: &[Address],
-    door: &DoorArguments,
-    home: &Home,
-) -> Result<McpListener, Failure> {
+    listen: &[SessionAddress],
+    door: &AccessArguments,
+    home: &TroupeHome,
+) -> Result<McpListener, CommandFailure> {
     let (options, path) = door.options(listen, home, "mcp.token")?;
     let listener = McpListener::bind(options).await;
-    let listener = listener.map_err(Failure::not_started)?;
+    let listener = listener.map_err(CommandFailure::not_started)?;
     for url in listener.urls() {
         tell(&format!("listening on {url}"));
     }

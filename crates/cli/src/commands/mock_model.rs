@@ -9,8 +9,8 @@ use clap::Args;
 use troupe_model::scripted::{MockServer, Screenplay};
 
 use crate::commands::{block_on, print};
-use crate::exec::signals::StopRequests;
-use crate::failure::{Exit, Failure, Outcome};
+use crate::exec::signals::ExitSignals;
+use crate::failure::{CommandExit, CommandFailure, Outcome};
 
 #[derive(Debug, Args)]
 #[command(
@@ -33,19 +33,19 @@ pub fn run(arguments: MockModelArguments) -> Outcome {
     let path = &arguments.screenplay;
     let text = fs::read_to_string(path)
         .with_context(|| format!("cannot read {}", path.display()))
-        .map_err(Failure::not_started)?;
+        .map_err(CommandFailure::not_started)?;
     let screenplay: Screenplay = text
         .parse()
-        .map_err(|error| Failure::usage(format!("{}: {error}", path.display())))?;
+        .map_err(|error| CommandFailure::usage(format!("{}: {error}", path.display())))?;
     block_on(async {
-        let mut stop = StopRequests::listen()?;
+        let mut stop = ExitSignals::listen()?;
         let server = MockServer::start(screenplay, arguments.listen)
             .await
             .with_context(|| format!("cannot listen on {}", arguments.listen))
-            .map_err(Failure::not_started)?;
+            .map_err(CommandFailure::not_started)?;
         print(&format!("{}\n", server.base_url()))?;
         stop.next().await;
         server.shutdown().await?;
-        Ok(Exit::Success)
+        Ok(CommandExit::Success)
     })
 }

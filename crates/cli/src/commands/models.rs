@@ -1,16 +1,16 @@
 //! `troupe models`: which models there are to choose from.
 
 use clap::Args;
-use troupe_config::{Flag, KeyPath};
+use troupe_config::{ConfigFlag, KeyPath};
 use troupe_model::catalogue;
 use troupe_protocol::catalogue::ModelEntry;
 
-use crate::arguments::{Layers, Overrides};
+use crate::arguments::{ConfigOverrides, LayerSelection};
 use crate::commands::{block_on, print, tell};
-use crate::failure::{Exit, Failure, Outcome};
-use crate::home::{Home, here};
-use crate::layers::{ConfigSource, Loaded};
-use crate::provider::{ModelTrouble, Models};
+use crate::failure::{CommandExit, CommandFailure, Outcome};
+use crate::home::{TroupeHome, here};
+use crate::layers::{ConfigSource, LoadedConfig};
+use crate::provider::{ModelSetupError, ProcessModels};
 use crate::settings::Settings;
 
 #[derive(Debug, Args)]
@@ -37,22 +37,26 @@ pub struct ModelsArguments {
     #[arg(long, value_name = "NAME", requires = "refresh")]
     provider: Option<String>,
     #[command(flatten)]
-    overrides: Overrides,
+    overrides: ConfigOverrides,
 }
 
-pub fn run(arguments: ModelsArguments, overrides: Overrides, layers: Layers) -> Outcome {
+pub fn run(
+    arguments: ModelsArguments,
+    overrides: ConfigOverrides,
+    layers: LayerSelection,
+) -> Outcome {
     let ModelsArguments {
         json,
         refresh,
         provider,
         overrides: further,
     } = arguments;
-    let chosen = provider.map(|value| Flag {
+    let chosen = provider.map(|value| ConfigFlag {
         name: "--provider",
         key: KeyPath::from(["model_provider"]),
         value,
     });
-    let home = Home::find()?;
+    let home = TroupeHome::find()?;
     let source = ConfigSource {
         home: home.clone(),
         overrides: overrides.then(further),
@@ -60,7 +64,7 @@ pub fn run(arguments: ModelsArguments, overrides: Overrides, layers: Layers) -> 
         flags: chosen.into_iter().collect(),
     };
     let cwd = here()?;
-    let Loaded { config, warnings } = source.load(&cwd)?;
+    let LoadedConfig { config, warnings } = source.load(&cwd)?;
     for warning in &warnings {
         tell(&format!("warning: {warning}"));
     }
@@ -72,20 +76,20 @@ pub fn run(arguments: ModelsArguments, overrides: Overrides, layers: Layers) -> 
     };
     let models = catalogue::with_default(models, &settings.model.model);
     print(&if json { lines(&models) } else { table(&models) })?;
-    Ok(Exit::Success)
+    Ok(CommandExit::Success)
 }
 
 /// Returns what the provider serves; without its answer, what we know ourselves. A provider
 /// that does not exist is a mistake of the command line.
-fn asked(settings: &Settings, home: &Home) -> Result<Vec<ModelEntry>, Failure> {
+fn asked(settings: &Settings, home: &TroupeHome) -> Result<Vec<ModelEntry>, CommandFailure> {
     let id = &settings.model.model_provider;
-    let why = match Models::of(home).get(settings, id) {
+    let why = match ProcessModels::of(home).get(settings, id) {
         Ok(model) => match block_on(async { Ok(model.models().await) })? {
             Ok(models) => return Ok(models),
             Err(error) => error.message,
         },
-        Err(ModelTrouble::Connect(error)) => error.to_string(),
-        Err(trouble) => return Err(Failure::not_started(trouble)),
+        Err(ModelSetupError::Connect(error)) => error.to_string(),
+        Err(trouble) => return Err(CommandFailure::not_started(trouble)),
     };
     tell(&format!("this is the built-in list: {why}"));
     Ok(catalogue::entries())

@@ -7,16 +7,16 @@ use tracing::Instrument as _;
 use troupe_engine::spawn;
 use troupe_protocol::session::SessionSource;
 use troupe_server::pipe;
-use troupe_transport::Address;
+use troupe_transport::SessionAddress;
 
-use crate::arguments::{Layers, Overrides};
+use crate::arguments::{ConfigOverrides, LayerSelection};
 use crate::commands::block_on;
 use crate::control;
 use crate::diagnostics;
-use crate::failure::{Exit, Failure, Outcome};
-use crate::home::{Home, here};
+use crate::failure::{CommandExit, CommandFailure, Outcome};
+use crate::home::{TroupeHome, here};
 use crate::layers::ConfigSource;
-use crate::wiring::{Grove, Wiring};
+use crate::wiring::{RootDeps, Wiring};
 use listening::ListenArguments;
 
 #[derive(Debug, Args)]
@@ -40,13 +40,17 @@ pub struct ProtoArguments {
     #[command(flatten)]
     listen: ListenArguments,
     #[command(flatten)]
-    overrides: Overrides,
+    overrides: ConfigOverrides,
 }
 
-pub fn run(arguments: ProtoArguments, overrides: Overrides, layers: Layers) -> Outcome {
+pub fn run(
+    arguments: ProtoArguments,
+    overrides: ConfigOverrides,
+    layers: LayerSelection,
+) -> Outcome {
     let cwd = here()?;
     let source = ConfigSource {
-        home: Home::find()?,
+        home: TroupeHome::find()?,
         overrides: overrides.then(arguments.overrides),
         layers,
         flags: Vec::new(),
@@ -57,10 +61,10 @@ pub fn run(arguments: ProtoArguments, overrides: Overrides, layers: Layers) -> O
     let wiring = Wiring::new(source, &cwd, SessionSource::Cli)?;
     block_on(async {
         let server = match listen.addresses() {
-            [] | [Address::Stdio] => None,
+            [] | [SessionAddress::Stdio] => None,
             _ => Some(listen.bind(&home).await?),
         };
-        let Grove { deps, configurator } = wiring.with_agents(None);
+        let RootDeps { deps, configurator } = wiring.with_agents(None);
         let (handle, events) = spawn(deps);
         let _control = control::serve(&configurator, home.path(), Some(events.tap()));
         if let Some(listening) = server {
@@ -70,7 +74,7 @@ pub fn run(arguments: ProtoArguments, overrides: Overrides, layers: Layers) -> O
         let served = pipe::serve(handle, events, input, output)
             .instrument(diagnostics::stdio_connection())
             .await;
-        served.map_err(Failure::failed)?;
-        Ok(Exit::Success)
+        served.map_err(CommandFailure::failed)?;
+        Ok(CommandExit::Success)
     })
 }

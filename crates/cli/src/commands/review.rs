@@ -3,8 +3,8 @@
 use clap::Args;
 use troupe_protocol::op::ReviewTarget;
 
-use crate::commands::exec::{ExecAction, ExecArguments, ExecOptions, Repeated, read_prompt};
-use crate::failure::Failure;
+use crate::commands::exec::{ExecAction, ExecArguments, ExecOptions, RepeatedOptions, read_prompt};
+use crate::failure::CommandFailure;
 
 #[derive(Debug, Args)]
 #[command(
@@ -35,7 +35,7 @@ pub struct ReviewArguments {
     #[arg(long, value_name = "SHA")]
     commit: Option<String>,
     #[command(flatten)]
-    pub(super) repeated: Repeated,
+    pub(super) repeated: RepeatedOptions,
 }
 
 /// `troupe review`.
@@ -54,7 +54,7 @@ impl ReviewCommand {
 }
 
 impl ReviewArguments {
-    pub(super) fn target(self) -> Result<ReviewTarget, Failure> {
+    pub(super) fn target(self) -> Result<ReviewTarget, CommandFailure> {
         Ok(match (self.prompt, self.base, self.commit) {
             (Some(prompt), _, _) => ReviewTarget::Custom {
                 instructions: read_prompt(Some(&prompt))?,

@@ -7,14 +7,15 @@ use std::sync::Arc;
 
 use clap::{Args, Subcommand};
 use troupe_agents::roles::{
-    Broken, Catalogue, Error, Name, Roles, TypeChoices, create, project_directory,
+    BrokenRole, RoleCatalogue, RoleError, RoleLibrary, RoleName, TypeChoices, create,
+    project_directory,
 };
 
-use crate::arguments::{Layers, Overrides};
+use crate::arguments::{ConfigOverrides, LayerSelection};
 use crate::commands::{print, tell};
-use crate::failure::{Exit, Failure, Outcome};
-use crate::home::{Home, here, repository_root, user_home};
-use crate::layers::{ConfigSource, Loaded};
+use crate::failure::{CommandExit, CommandFailure, Outcome};
+use crate::home::{TroupeHome, here, repository_root, user_home};
+use crate::layers::{ConfigSource, LoadedConfig};
 use crate::settings::Settings;
 use crate::wiring::ConfiguredNames;
 
@@ -33,11 +34,11 @@ Examples:
 )]
 pub struct RolesArguments {
     #[command(subcommand)]
-    action: Action,
+    action: RolesAction,
 }
 
 #[derive(Debug, Subcommand)]
-enum Action {
+enum RolesAction {
     /// List the roles that can be used here, and the files that cannot.
     #[command(
         after_help = "Examples:\n  troupe roles list\n  troupe roles list --json | jq -r .name"
@@ -78,8 +79,12 @@ enum Action {
     },
 }
 
-pub fn run(arguments: RolesArguments, overrides: Overrides, layers: Layers) -> Outcome {
-    let home = Home::find()?;
+pub fn run(
+    arguments: RolesArguments,
+    overrides: ConfigOverrides,
+    layers: LayerSelection,
+) -> Outcome {
+    let home = TroupeHome::find()?;
     let cwd = here()?;
     let source = ConfigSource {
         home: home.clone(),
@@ -87,19 +92,19 @@ pub fn run(arguments: RolesArguments, overrides: Overrides, layers: Layers) -> O
         layers,
         flags: Vec::new(),
     };
-    let Loaded { config, warnings } = source.load(&cwd)?;
+    let LoadedConfig { config, warnings } = source.load(&cwd)?;
     for warning in &warnings {
         tell(&format!("warning: {warning}"));
     }
     let settings = Settings::read(&config)?;
     let servers = ConfiguredNames::of(&settings.integrations);
     let types = settings.agents.types();
-    let roles = Roles::new(home.path())
+    let roles = RoleLibrary::new(home.path())
         .with_user_home(user_home())
         .with_servers(servers);
     match arguments.action {
-        Action::List { json } => list(&roles.catalogue(&cwd), &types, json),
-        Action::Show { name, persona } => {
+        RolesAction::List { json } => list(&roles.catalogue(&cwd), &types, json),
+        RolesAction::Show { name, persona } => {
             let role = roles.resolve(&cwd, &name).map_err(refused)?;
             let persona = persona
                 .map(|name| role.persona(&name))
@@ -108,12 +113,14 @@ pub fn run(arguments: RolesArguments, overrides: Overrides, layers: Layers) -> O
             let configured = types.of(&role).cloned().unwrap_or_default();
             let as_configured = types.applied_to(Arc::clone(&role));
             print(&show::details(&as_configured, persona, &configured))?;
-            Ok(Exit::Success)
+            Ok(CommandExit::Success)
         }
-        Action::Check { roles: named } if named.is_empty() => check_all(&roles.catalogue(&cwd)),
-        Action::Check { roles: named } => check(&roles, &cwd, &named),
-        Action::New { name, user } => {
-            let name = Name::parse(&name).map_err(|error| refused(error.into()))?;
+        RolesAction::Check { roles: named } if named.is_empty() => {
+            check_all(&roles.catalogue(&cwd))
+        }
+        RolesAction::Check { roles: named } => check(&roles, &cwd, &named),
+        RolesAction::New { name, user } => {
+            let name = RoleName::parse(&name).map_err(|error| refused(error.into()))?;
             let directory = if user {
                 home.path().join("agents")
             } else {
@@ -124,8 +131,8 @@ pub fn run(arguments: RolesArguments, overrides: Overrides, layers: Layers) -> O
     }
 }
 
-fn list(catalogue: &Catalogue, types: &TypeChoices, json: bool) -> Outcome {
-    let Catalogue { roles, broken } = catalogue;
+fn list(catalogue: &RoleCatalogue, types: &TypeChoices, json: bool) -> Outcome {
+    let RoleCatalogue { roles, broken } = catalogue;
     if json {
         let roles = roles.iter().map(|role| types.applied_to(Arc::clone(role)));
         let roles = roles.map(|role| show::json_line(&role));
@@ -135,10 +142,10 @@ fn list(catalogue: &Catalogue, types: &TypeChoices, json: bool) -> Outcome {
         print(&show::table(roles))?;
         report(broken);
     }
-    Ok(Exit::Success)
+    Ok(CommandExit::Success)
 }
 
-fn check_all(catalogue: &Catalogue) -> Outcome {
+fn check_all(catalogue: &RoleCatalogue) -> Outcome {
     report(&catalogue.broken);
     let (usable, broken) = (catalogue.roles.len(), catalogue.broken.len());
     let noun = if usable == 1 { "role" } else { "roles" };
@@ -146,7 +153,7 @@ fn check_all(catalogue: &Catalogue) -> Outcome {
     Ok(verdict(broken))
 }
 
-fn check(roles: &Roles, cwd: &Path, named: &[PathBuf]) -> Outcome {
+fn check(roles: &RoleLibrary, cwd: &Path, named: &[PathBuf]) -> Outcome {
     let mut broken = Vec::new();
     for path in named {
         let role = match name(path) {
@@ -160,7 +167,7 @@ fn check(roles: &Roles, cwd: &Path, named: &[PathBuf]) -> Outcome {
                     tell(&format!("note: {}: {note}", path.display()));
                 }
             }
-            Err(error) => broken.push(Broken {
+            Err(error) => broken.push(BrokenRole {
                 path: path.clone(),
                 error,
             }),
@@ -174,45 +181,45 @@ fn check(roles: &Roles, cwd: &Path, named: &[PathBuf]) -> Outcome {
 fn name(path: &Path) -> Option<&str> {
     let is_word = path.components().count() == 1 && path.extension().is_none();
     let name = path.to_str().filter(|_| is_word && !path.exists())?;
-    Name::parse(name).is_ok().then_some(name)
+    RoleName::parse(name).is_ok().then_some(name)
 }
 
-fn report(broken: &[Broken]) {
-    for Broken { error, .. } in broken {
+fn report(broken: &[BrokenRole]) {
+    for BrokenRole { error, .. } in broken {
         tell(&format!("broken: {error}"));
     }
 }
 
-fn verdict(broken: usize) -> Exit {
+fn verdict(broken: usize) -> CommandExit {
     match broken {
-        0 => Exit::Success,
-        _ => Exit::Failed,
+        0 => CommandExit::Success,
+        _ => CommandExit::Failed,
     }
 }
 
-fn new(directory: &Path, name: &Name) -> Outcome {
+fn new(directory: &Path, name: &RoleName) -> Outcome {
     let path = create(directory, name).map_err(|error| {
         let what = format!("cannot make a role in {}", directory.display());
-        Failure::failed(anyhow::Error::new(error).context(what))
+        CommandFailure::failed(anyhow::Error::new(error).context(what))
     })?;
     print(&format!("{}\n", path.display()))?;
-    Ok(Exit::Success)
+    Ok(CommandExit::Success)
 }
 
 /// A name that means nothing is a mistake of the command line; a file that means nothing is
 /// a failed task.
-fn refused(error: Error) -> Failure {
+fn refused(error: RoleError) -> CommandFailure {
     match error {
-        Error::BadName(_) | Error::Unknown { .. } | Error::UnknownPersona { .. } => {
-            Failure::usage(error.to_string())
+        RoleError::BadName(_) | RoleError::Unknown { .. } | RoleError::UnknownPersona { .. } => {
+            CommandFailure::usage(error.to_string())
         }
-        Error::Ambiguous { .. }
-        | Error::FileName { .. }
-        | Error::BuiltIn { .. }
-        | Error::Place { .. }
-        | Error::Crowded { .. }
-        | Error::Read { .. }
-        | Error::UnknownName(_)
-        | Error::Invalid(_) => Failure::failed(error),
+        RoleError::Ambiguous { .. }
+        | RoleError::FileName { .. }
+        | RoleError::BuiltIn { .. }
+        | RoleError::Place { .. }
+        | RoleError::Crowded { .. }
+        | RoleError::Read { .. }
+        | RoleError::UnknownName(_)
+        | RoleError::Invalid(_) => CommandFailure::failed(error),
     }
 }

@@ -4,12 +4,12 @@ use clap::Args;
 use troupe_protocol::session::SessionSource;
 use troupe_protocol::{EventMsg, Op};
 
-use crate::arguments::{Layers, Overrides};
-use crate::commands::one_op::ask;
+use crate::arguments::{ConfigOverrides, LayerSelection};
+use crate::commands::stored_session_op::submit_and_wait;
 use crate::commands::{block_on, print};
 use crate::exec::target::{last, resolve};
-use crate::failure::{Exit, Outcome};
-use crate::home::{Home, here};
+use crate::failure::{CommandExit, Outcome};
+use crate::home::{TroupeHome, here};
 use crate::layers::ConfigSource;
 use crate::wiring::Wiring;
 
@@ -30,10 +30,14 @@ pub struct RollbackArguments {
     turns: u32,
 }
 
-pub fn run(arguments: RollbackArguments, overrides: Overrides, layers: Layers) -> Outcome {
+pub fn run(
+    arguments: RollbackArguments,
+    overrides: ConfigOverrides,
+    layers: LayerSelection,
+) -> Outcome {
     let cwd = here()?;
     let source = ConfigSource {
-        home: Home::find()?,
+        home: TroupeHome::find()?,
         overrides,
         layers,
         flags: Vec::new(),
@@ -52,7 +56,7 @@ pub fn run(arguments: RollbackArguments, overrides: Overrides, layers: Layers) -
             EventMsg::ThreadRolledBack { num_turns } => Some(*num_turns),
             _ => None,
         };
-        let turns = ask(wiring, session, op, is_answer).await?;
+        let turns = submit_and_wait(wiring, session, op, is_answer).await?;
         let what = match turns {
             1 => "the last turn".to_owned(),
             turns => format!("the last {turns} turns"),
@@ -61,6 +65,6 @@ pub fn run(arguments: RollbackArguments, overrides: Overrides, layers: Layers) -
             "{} no longer knows of {what}; files stay as they are (`troupe undo`)\n",
             session.short()
         ))?;
-        Ok(Exit::Success)
+        Ok(CommandExit::Success)
     })
 }

@@ -5,15 +5,16 @@ use std::path::Path;
 use clap::{Args, Subcommand, ValueEnum};
 use serde_json::json;
 use troupe_tools::rules::{
-    self, Decision, PlacedRule, Rule, RuleBook, RuleChoice, RuleMatter, Rules, Ruling, SandboxUse,
+    self, CommandRule, CommandRuling, PlacedRule, RuleBook, RuleChoice, RuleDecision, RuleMatter,
+    RuleSet, SandboxUse,
 };
-use troupe_tools::{Sandbox, Verdict};
+use troupe_tools::{PolicyVerdict, SandboxChoice};
 
-use crate::arguments::{Layers, Overrides};
+use crate::arguments::{ConfigOverrides, LayerSelection};
 use crate::commands::{print, tell};
-use crate::failure::{Exit, Failure, Outcome};
-use crate::home::{Home, here, user_home};
-use crate::layers::{ConfigSource, Loaded};
+use crate::failure::{CommandExit, CommandFailure, Outcome};
+use crate::home::{TroupeHome, here, user_home};
+use crate::layers::{ConfigSource, LoadedConfig};
 use crate::settings::Settings;
 
 #[derive(Debug, Args)]
@@ -35,17 +36,17 @@ Examples:
 )]
 pub struct RulesArguments {
     #[command(subcommand)]
-    action: Option<Action>,
+    action: Option<RulesAction>,
     #[command(flatten)]
-    overrides: Overrides,
+    overrides: ConfigOverrides,
 }
 
 #[derive(Debug, Subcommand)]
-enum Action {
+enum RulesAction {
     /// List all rules (the default).
     List,
     /// Add a rule to your own file.
-    Add(AddArguments),
+    Add(RuleAddArguments),
     /// Remove one of your own rules.
     Remove {
         /// Its number in the list, or its words, with the decision before them if need be.
@@ -69,7 +70,7 @@ enum Action {
 }
 
 #[derive(Debug, Args)]
-struct AddArguments {
+struct RuleAddArguments {
     decision: DecisionArgument,
     /// The first words of the command.
     #[arg(required_unless_present_any = ["edit", "mcp"], value_name = "WORD")]
@@ -96,7 +97,7 @@ enum DecisionArgument {
     Forbid,
 }
 
-impl From<DecisionArgument> for Decision {
+impl From<DecisionArgument> for RuleDecision {
     fn from(argument: DecisionArgument) -> Self {
         match argument {
             DecisionArgument::Allow => Self::Allow,
@@ -106,25 +107,29 @@ impl From<DecisionArgument> for Decision {
     }
 }
 
-pub fn run(arguments: RulesArguments, overrides: Overrides, layers: Layers) -> Outcome {
+pub fn run(
+    arguments: RulesArguments,
+    overrides: ConfigOverrides,
+    layers: LayerSelection,
+) -> Outcome {
     let source = ConfigSource {
-        home: Home::find()?,
+        home: TroupeHome::find()?,
         overrides: overrides.then(arguments.overrides),
         layers,
         flags: Vec::new(),
     };
     let file = source.home.rules_file();
-    match arguments.action.unwrap_or(Action::List) {
-        Action::List => list(&source),
-        Action::Add(arguments) => add(&file, arguments),
-        Action::Remove { words } => remove(&file, &words),
-        Action::Check { command } => check(&source, command),
+    match arguments.action.unwrap_or(RulesAction::List) {
+        RulesAction::List => list(&source),
+        RulesAction::Add(arguments) => add(&file, arguments),
+        RulesAction::Remove { words } => remove(&file, &words),
+        RulesAction::Check { command } => check(&source, command),
     }
 }
 
 fn list(source: &ConfigSource) -> Outcome {
     let cwd = here()?;
-    let Loaded { config, .. } = source.load(&cwd)?;
+    let LoadedConfig { config, .. } = source.load(&cwd)?;
     let rule_source = source.rules(&cwd, &config);
     let complaint = rule_source.trust.complaint();
     let rules = RuleBook::new(rule_source).current();
@@ -134,13 +139,13 @@ fn list(source: &ConfigSource) -> Outcome {
     }
     if !rules.broken.is_empty() {
         tell("until this is mended, every command that is not known to be safe is asked for");
-        return Ok(Exit::Failed);
+        return Ok(CommandExit::Failed);
     }
-    Ok(Exit::Success)
+    Ok(CommandExit::Success)
 }
 
 /// One line per rule. Only the user's own have numbers: only those can be removed from here.
-fn listing(rules: &Rules, own: &Path, complaint: &str) -> String {
+fn listing(rules: &RuleSet, own: &Path, complaint: &str) -> String {
     let own_rules = rules.placed.iter().filter(|placed| placed.file == own);
     let others = rules.placed.iter().filter(|placed| placed.file != own);
     let numbered = own_rules
@@ -173,13 +178,13 @@ fn line(number: &str, placed: &PlacedRule) -> String {
     )
 }
 
-fn add(file: &Path, arguments: AddArguments) -> Outcome {
+fn add(file: &Path, arguments: RuleAddArguments) -> Outcome {
     let matter = match (arguments.edit, arguments.mcp) {
         (Some(pattern), _) => RuleMatter::Edit(pattern),
         (None, Some(pattern)) => RuleMatter::Mcp(pattern),
         (None, None) => RuleMatter::Command(arguments.words),
     };
-    let rule = Rule {
+    let rule = CommandRule {
         matter,
         decision: arguments.decision.into(),
         sandbox: if arguments.outside {
@@ -189,36 +194,37 @@ fn add(file: &Path, arguments: AddArguments) -> Outcome {
         },
         reason: arguments.reason,
     };
-    rule.check().map_err(Failure::usage)?;
+    rule.check().map_err(CommandFailure::usage)?;
     let said = format!("{} {}", rule.decision.as_str(), rule.words());
-    let added = rules::append(file, &[rule]).map_err(Failure::failed)?;
+    let added = rules::append(file, &[rule]).map_err(CommandFailure::failed)?;
     let what = if added == 0 {
         "is there already"
     } else {
         "added"
     };
     print(&format!("{said}: {what} ({})\n", file.display()))?;
-    Ok(Exit::Success)
+    Ok(CommandExit::Success)
 }
 
 fn remove(file: &Path, words: &[String]) -> Outcome {
-    let rule = rules::remove(file, &chosen(words)?).map_err(Failure::failed)?;
+    let rule = rules::remove(file, &chosen(words)?).map_err(CommandFailure::failed)?;
     print(&format!(
         "{} {}: removed ({})\n",
         rule.decision.as_str(),
         rule.words(),
         file.display()
     ))?;
-    Ok(Exit::Success)
+    Ok(CommandExit::Success)
 }
 
 /// Reads a number, or the words of a rule. No program is called like a decision.
-fn chosen(words: &[String]) -> Result<RuleChoice, Failure> {
+fn chosen(words: &[String]) -> Result<RuleChoice, CommandFailure> {
     if let [number] = words
         && let Ok(number) = number.parse::<usize>()
     {
         let index = number.checked_sub(1);
-        let index = index.ok_or_else(|| Failure::usage("the first rule has the number 1"))?;
+        let index =
+            index.ok_or_else(|| CommandFailure::usage("the first rule has the number 1"))?;
         return Ok(RuleChoice::Index(index));
     }
     let (decision, words) = match words.split_first() {
@@ -245,7 +251,7 @@ fn matter(words: &[String]) -> RuleMatter {
 
 fn check(source: &ConfigSource, command: Vec<String>) -> Outcome {
     let cwd = here()?;
-    let Loaded { config, .. } = source.load(&cwd)?;
+    let LoadedConfig { config, .. } = source.load(&cwd)?;
     let rights = Settings::read(&config)?.rights;
     let policy = rights.sandbox_policy(&config, user_home().as_deref(), &[])?;
     let rules = RuleBook::new(source.rules(&cwd, &config)).current();
@@ -258,16 +264,16 @@ fn check(source: &ConfigSource, command: Vec<String>) -> Outcome {
         RuleMatter::Mcp(name) => {
             let (server, tool) = name
                 .split_once('/')
-                .ok_or_else(|| Failure::usage("name the tool as SERVER/TOOL"))?;
+                .ok_or_else(|| CommandFailure::usage("name the tool as SERVER/TOOL"))?;
             Some(rules.tool_ruling(server, tool))
         }
     };
     if let Some(ruling) = ruling {
         print(&format!("{}\n", said(&ruling)))?;
         return Ok(match ruling {
-            Ruling::Silent | Ruling::Allow { .. } => Exit::Success,
-            Ruling::Ask(_) | Ruling::Unreadable(_) => Exit::ApprovalNeeded,
-            Ruling::Forbid(_) => Exit::Failed,
+            CommandRuling::Silent | CommandRuling::Allow { .. } => CommandExit::Success,
+            CommandRuling::Ask(_) | CommandRuling::Unreadable(_) => CommandExit::ApprovalNeeded,
+            CommandRuling::Forbid(_) => CommandExit::Failed,
         });
     }
     let argv = match &command[..] {
@@ -276,15 +282,15 @@ fn check(source: &ConfigSource, command: Vec<String>) -> Outcome {
     };
     let rule = said(&rules.ruling(&argv));
     let (outcome, exit) = match rules.verdict(&argv, rights.approval_policy, &policy) {
-        Verdict::Allow(sandbox) => (
+        PolicyVerdict::Allow(sandbox) => (
             format!("it runs {}, unasked", place(sandbox)),
-            Exit::Success,
+            CommandExit::Success,
         ),
-        Verdict::Ask { reason, then } => (
+        PolicyVerdict::Ask { reason, then } => (
             format!("you are asked ({reason}), then it runs {}", place(then)),
-            Exit::ApprovalNeeded,
+            CommandExit::ApprovalNeeded,
         ),
-        Verdict::Refuse(text) => (text, Exit::Failed),
+        PolicyVerdict::Refuse(text) => (text, CommandExit::Failed),
     };
     print(&format!(
         "{rule}\nwith approval_policy {} and sandbox_mode {}: {outcome}\n",
@@ -294,19 +300,19 @@ fn check(source: &ConfigSource, command: Vec<String>) -> Outcome {
     Ok(exit)
 }
 
-fn said(ruling: &Ruling) -> String {
+fn said(ruling: &CommandRuling) -> String {
     match ruling {
-        Ruling::Silent => "no rule decides".to_owned(),
-        Ruling::Allow { rule, .. } => format!("{rule} allows it"),
-        Ruling::Ask(rule) => format!("{rule} says to ask"),
-        Ruling::Forbid(rule) => format!("{rule} forbids it"),
-        Ruling::Unreadable(error) => format!("the rules cannot be read ({error})"),
+        CommandRuling::Silent => "no rule decides".to_owned(),
+        CommandRuling::Allow { rule, .. } => format!("{rule} allows it"),
+        CommandRuling::Ask(rule) => format!("{rule} says to ask"),
+        CommandRuling::Forbid(rule) => format!("{rule} forbids it"),
+        CommandRuling::Unreadable(error) => format!("the rules cannot be read ({error})"),
     }
 }
 
-fn place(sandbox: Sandbox) -> &'static str {
+fn place(sandbox: SandboxChoice) -> &'static str {
     match sandbox {
-        Sandbox::Confined => "in the sandbox",
-        Sandbox::Unconfined => "outside of the sandbox",
+        SandboxChoice::Confined => "in the sandbox",
+        SandboxChoice::Unconfined => "outside of the sandbox",
     }
 }

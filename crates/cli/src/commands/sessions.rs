@@ -15,16 +15,16 @@ use std::path::{Path, PathBuf};
 use clap::{Args, Subcommand, ValueEnum};
 use troupe_protocol::{Op, SessionId};
 use troupe_store::{
-    ArchivedFilter, EmbeddedStore, ListQuery, Position, SessionSummary, SortKey, Store,
+    ArchivedFilter, EmbeddedStore, ListQuery, LogPosition, SessionStore, SessionSummary, SortKey,
 };
 
-use crate::arguments::{Layers, Overrides};
+use crate::arguments::{ConfigOverrides, LayerSelection};
 use crate::commands::{block_on, print, tell};
-use crate::failure::{Exit, Failure, Outcome};
-use crate::home::{Home, here, user_home};
+use crate::failure::{CommandExit, CommandFailure, Outcome};
+use crate::home::{TroupeHome, here, user_home};
 use crate::terminal::{self, WindowSize};
 
-use listing::{ListedSession, Standpoint};
+use listing::{ListedSession, ReaderLocation};
 
 pub use show::local_time;
 
@@ -42,13 +42,13 @@ Examples:
 )]
 pub struct SessionsArguments {
     #[command(subcommand)]
-    action: Action,
+    action: SessionsAction,
 }
 
 #[derive(Debug, Subcommand)]
-enum Action {
+enum SessionsAction {
     /// List sessions: those of this directory first, and of these the ones that changed last.
-    List(ListArguments),
+    List(SessionsListArguments),
     /// Find what was said in any session.
     Search(search::SearchArguments),
     /// Give a session a name by which it can be called; none takes it away.
@@ -100,7 +100,7 @@ enum Action {
 }
 
 #[derive(Debug, Args)]
-struct ListArguments {
+struct SessionsListArguments {
     /// Only sessions that last worked in this directory.
     #[arg(long, value_name = "DIR")]
     cwd: Option<PathBuf>,
@@ -111,8 +111,8 @@ struct ListArguments {
     #[arg(long)]
     archived: bool,
     /// Which come first: those that began last, or those that changed last.
-    #[arg(long, value_enum, default_value_t = Sort::Updated)]
-    sort: Sort,
+    #[arg(long, value_enum, default_value_t = SessionSort::Updated)]
+    sort: SessionSort,
     /// How many at once (at most 100).
     #[arg(short = 'n', long, value_name = "N")]
     limit: Option<NonZeroUsize>,
@@ -125,48 +125,52 @@ struct ListArguments {
 }
 
 #[derive(Debug, Clone, Copy, ValueEnum)]
-enum Sort {
+enum SessionSort {
     Created,
     Updated,
 }
 
-pub fn run(arguments: SessionsArguments, overrides: Overrides, layers: Layers) -> Outcome {
+pub fn run(
+    arguments: SessionsArguments,
+    overrides: ConfigOverrides,
+    layers: LayerSelection,
+) -> Outcome {
     let store = open()?;
     block_on(async {
         match arguments.action {
-            Action::List(arguments) => list(&store, arguments).await,
-            Action::Search(arguments) => search::run(&store, arguments).await,
-            Action::Name { session, name } => {
+            SessionsAction::List(arguments) => list(&store, arguments).await,
+            SessionsAction::Search(arguments) => search::run(&store, arguments).await,
+            SessionsAction::Name { session, name } => {
                 let id = resolve(&store, &session).await?;
                 label::set(id, Op::SetThreadName { name }, overrides, layers).await
             }
-            Action::Note { session, note } => {
+            SessionsAction::Note { session, note } => {
                 let id = resolve(&store, &session).await?;
                 label::set(id, Op::SetThreadNote { note }, overrides, layers).await
             }
-            Action::Show { session } => {
+            SessionsAction::Show { session } => {
                 let id = resolve(&store, &session).await?;
-                let live = store.read_live(id).await.map_err(Failure::failed)?;
+                let live = store.read_live(id).await.map_err(CommandFailure::failed)?;
                 print(&show::transcript(&live))?;
                 for warning in &live.warnings {
                     tell(&format!("warning: {warning}"));
                 }
-                Ok(Exit::Success)
+                Ok(CommandExit::Success)
             }
-            Action::Archive { session } => {
+            SessionsAction::Archive { session } => {
                 let id = resolve(&store, &session).await?;
-                store.archive(id).await.map_err(Failure::failed)?;
+                store.archive(id).await.map_err(CommandFailure::failed)?;
                 print(&format!("archived {id}\n"))?;
-                Ok(Exit::Success)
+                Ok(CommandExit::Success)
             }
-            Action::Unarchive { session } => {
+            SessionsAction::Unarchive { session } => {
                 let id = resolve(&store, &session).await?;
-                store.unarchive(id).await.map_err(Failure::failed)?;
+                store.unarchive(id).await.map_err(CommandFailure::failed)?;
                 print(&format!("brought back {id}\n"))?;
-                Ok(Exit::Success)
+                Ok(CommandExit::Success)
             }
-            Action::Delete(arguments) => delete::run(&store, arguments).await,
-            Action::Export {
+            SessionsAction::Delete(arguments) => delete::run(&store, arguments).await,
+            SessionsAction::Export {
                 session,
                 markdown,
                 output,
@@ -178,7 +182,7 @@ pub fn run(arguments: SessionsArguments, overrides: Overrides, layers: Layers) -
                     export(&store, id, output).await
                 }
             }
-            Action::Reindex => rebuild(&store).await,
+            SessionsAction::Reindex => rebuild(&store).await,
         }
     })
 }
@@ -189,31 +193,34 @@ pub fn reindex() -> Outcome {
     block_on(rebuild(&store))
 }
 
-fn open() -> Result<EmbeddedStore, Failure> {
-    let home = Home::find()?;
-    EmbeddedStore::open(home.path()).map_err(Failure::not_started)
+fn open() -> Result<EmbeddedStore, CommandFailure> {
+    let home = TroupeHome::find()?;
+    EmbeddedStore::open(home.path()).map_err(CommandFailure::not_started)
 }
 
-async fn resolve(store: &dyn Store, text: &str) -> Result<SessionId, Failure> {
-    store.resolve(text).await.map_err(Failure::not_started)
+async fn resolve(store: &dyn SessionStore, text: &str) -> Result<SessionId, CommandFailure> {
+    store
+        .resolve(text)
+        .await
+        .map_err(CommandFailure::not_started)
 }
 
 /// Returns a directory as sessions record theirs: absolute, without links and dots. One that is
 /// gone can still have been worked in.
-fn worked_in(directory: &Path) -> Result<PathBuf, Failure> {
+fn worked_in(directory: &Path) -> Result<PathBuf, CommandFailure> {
     match fs::canonicalize(directory) {
         Ok(real) => Ok(real),
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
             Ok(here()?.join(directory).components().collect())
         }
-        Err(error) => Err(Failure::usage(format!(
+        Err(error) => Err(CommandFailure::usage(format!(
             "--cwd {}: {error}",
             directory.display()
         ))),
     }
 }
 
-async fn list(store: &dyn Store, arguments: ListArguments) -> Outcome {
+async fn list(store: &dyn SessionStore, arguments: SessionsListArguments) -> Outcome {
     let cwd = arguments.cwd.as_deref().map(worked_in).transpose()?;
     let here = here()?;
     let query = ListQuery {
@@ -225,14 +232,14 @@ async fn list(store: &dyn Store, arguments: ListArguments) -> Outcome {
         },
         search: arguments.search,
         sort: match arguments.sort {
-            Sort::Created => SortKey::Created,
-            Sort::Updated => SortKey::Updated,
+            SessionSort::Created => SortKey::Created,
+            SessionSort::Updated => SortKey::Updated,
         },
         cursor: arguments.cursor,
         limit: arguments.limit.map(NonZeroUsize::get),
         ..ListQuery::default()
     };
-    let page = store.list(&query).await.map_err(Failure::failed)?;
+    let page = store.list(&query).await.map_err(CommandFailure::failed)?;
     for warning in &page.warnings {
         tell(&format!("warning: {warning}"));
     }
@@ -245,7 +252,10 @@ async fn list(store: &dyn Store, arguments: ListArguments) -> Outcome {
     };
     let mut sessions = Vec::with_capacity(summaries.len());
     for summary in summaries {
-        let tree = store.tree(summary.id).await.map_err(Failure::failed)?;
+        let tree = store
+            .tree(summary.id)
+            .await
+            .map_err(CommandFailure::failed)?;
         sessions.push(ListedSession {
             summary,
             agents: tree.len().saturating_sub(1),
@@ -255,7 +265,7 @@ async fn list(store: &dyn Store, arguments: ListArguments) -> Outcome {
         print(&sessions.iter().map(show::summary_json).collect::<String>())?;
     } else {
         let user_home = user_home();
-        let from = Standpoint {
+        let from = ReaderLocation {
             here: &here,
             user_home: user_home.as_deref(),
         };
@@ -267,16 +277,16 @@ async fn list(store: &dyn Store, arguments: ListArguments) -> Outcome {
     } else if sessions.is_empty() {
         tell("no sessions");
     }
-    Ok(Exit::Success)
+    Ok(CommandExit::Success)
 }
 
 /// Puts the sessions of this directory before those of a page, also if they are older.
 async fn with_here_first(
-    store: &dyn Store,
+    store: &dyn SessionStore,
     query: &ListQuery,
     here: &Path,
     page: Vec<SessionSummary>,
-) -> Result<Vec<SessionSummary>, Failure> {
+) -> Result<Vec<SessionSummary>, CommandFailure> {
     let of_here = ListQuery {
         cwds: vec![here.to_owned()],
         ..query.clone()
@@ -284,31 +294,35 @@ async fn with_here_first(
     let mut sessions = store
         .list(&of_here)
         .await
-        .map_err(Failure::failed)?
+        .map_err(CommandFailure::failed)?
         .sessions;
     sessions.extend(page.into_iter().filter(|session| session.cwd != here));
     Ok(sessions)
 }
 
-async fn export_markdown(store: &dyn Store, id: SessionId, output: Option<PathBuf>) -> Outcome {
-    let live = store.read_live(id).await.map_err(Failure::failed)?;
+async fn export_markdown(
+    store: &dyn SessionStore,
+    id: SessionId,
+    output: Option<PathBuf>,
+) -> Outcome {
+    let live = store.read_live(id).await.map_err(CommandFailure::failed)?;
     let text = markdown::document(&live);
     match output {
         None => print(&text)?,
         Some(path) => fs::write(&path, text).map_err(|error| {
             let context = format!("cannot write {}", path.display());
-            Failure::failed(anyhow::Error::new(error).context(context))
+            CommandFailure::failed(anyhow::Error::new(error).context(context))
         })?,
     }
-    Ok(Exit::Success)
+    Ok(CommandExit::Success)
 }
 
-async fn export(store: &dyn Store, id: SessionId, output: Option<PathBuf>) -> Outcome {
+async fn export(store: &dyn SessionStore, id: SessionId, output: Option<PathBuf>) -> Outcome {
     let is_for_eyes = output.is_none() && io::stdout().is_terminal();
     let mut sink: Box<dyn Write> = match output {
         Some(path) => {
             let file = std::fs::File::create(&path).map_err(|error| {
-                Failure::failed(
+                CommandFailure::failed(
                     anyhow::Error::new(error).context(format!("cannot write {}", path.display())),
                 )
             })?;
@@ -316,12 +330,12 @@ async fn export(store: &dyn Store, id: SessionId, output: Option<PathBuf>) -> Ou
         }
         None => Box::new(io::BufWriter::new(io::stdout().lock())),
     };
-    let mut position = Position::default();
+    let mut position = LogPosition::default();
     loop {
         let batch = store
             .read_all(id, position)
             .await
-            .map_err(Failure::failed)?;
+            .map_err(CommandFailure::failed)?;
         for line in &batch.lines {
             if is_for_eyes {
                 let line = String::from_utf8_lossy(&line.bytes);
@@ -337,10 +351,10 @@ async fn export(store: &dyn Store, id: SessionId, output: Option<PathBuf>) -> Ou
         position = batch.next;
     }
     sink.flush()?;
-    Ok(Exit::Success)
+    Ok(CommandExit::Success)
 }
 
-async fn rebuild(store: &dyn Store) -> Outcome {
+async fn rebuild(store: &dyn SessionStore) -> Outcome {
     let live = io::stderr().is_terminal();
     let report = store
         .reindex(&mut |progress| {
@@ -355,7 +369,7 @@ async fn rebuild(store: &dyn Store) -> Outcome {
             }
         })
         .await
-        .map_err(Failure::failed)?;
+        .map_err(CommandFailure::failed)?;
     if live {
         tell("");
     }
@@ -366,5 +380,5 @@ async fn rebuild(store: &dyn Store) -> Outcome {
         "indexed {} sessions and {} bookmarks ({} bytes)\n",
         report.sessions, report.bookmarks, report.bytes
     ))?;
-    Ok(Exit::Success)
+    Ok(CommandExit::Success)
 }

@@ -5,13 +5,13 @@ use std::path::{Path, PathBuf};
 
 use clap::{Args, Subcommand};
 use serde_json::json;
-use troupe_engine::skills::{Catalogue, Skill, Skills, parse};
+use troupe_engine::skills::{Skill, SkillCatalogue, SkillLibrary, parse};
 use troupe_protocol::event::{SkillError, SkillScope};
 
-use crate::arguments::{Layers, Overrides};
+use crate::arguments::{ConfigOverrides, LayerSelection};
 use crate::commands::{print, tell};
-use crate::failure::{Exit, Failure, Outcome};
-use crate::home::{Home, here};
+use crate::failure::{CommandExit, CommandFailure, Outcome};
+use crate::home::{TroupeHome, here};
 use crate::layers::ConfigSource;
 use crate::settings::Settings;
 
@@ -33,11 +33,11 @@ Examples:
 )]
 pub struct SkillsArguments {
     #[command(subcommand)]
-    action: Action,
+    action: SkillsAction,
 }
 
 #[derive(Debug, Subcommand)]
-enum Action {
+enum SkillsAction {
     /// List the skills that can be used here, and the files that cannot.
     #[command(
         after_help = "Examples:\n  troupe skills list\n  troupe skills list --json | jq -r .name"
@@ -57,14 +57,18 @@ enum Action {
     Check { files: Vec<PathBuf> },
 }
 
-pub fn run(arguments: SkillsArguments, overrides: Overrides, layers: Layers) -> Outcome {
-    if let Action::Check { files } = &arguments.action
+pub fn run(
+    arguments: SkillsArguments,
+    overrides: ConfigOverrides,
+    layers: LayerSelection,
+) -> Outcome {
+    if let SkillsAction::Check { files } = &arguments.action
         && !files.is_empty()
     {
         return check(files);
     }
     let source = ConfigSource {
-        home: Home::find()?,
+        home: TroupeHome::find()?,
         overrides,
         layers,
         flags: Vec::new(),
@@ -72,18 +76,18 @@ pub fn run(arguments: SkillsArguments, overrides: Overrides, layers: Layers) -> 
     let cwd = here()?;
     let settings = Settings::read(&source.load(&cwd)?.config)?;
     let markers = &settings.conversation.project_root_markers;
-    let skills = Skills::new(source.home.skill_places());
+    let skills = SkillLibrary::new(source.home.skill_places());
     let catalogue = skills.catalogue_blocking(&cwd, markers);
     match arguments.action {
-        Action::List { json: true } => list_json(&catalogue),
-        Action::List { json: false } => list(&catalogue),
-        Action::Show { name } => show(&catalogue, &name),
-        Action::Check { .. } => check_all(&catalogue),
+        SkillsAction::List { json: true } => list_json(&catalogue),
+        SkillsAction::List { json: false } => list(&catalogue),
+        SkillsAction::Show { name } => show(&catalogue, &name),
+        SkillsAction::Check { .. } => check_all(&catalogue),
     }
 }
 
-fn list(catalogue: &Catalogue) -> Outcome {
-    let Catalogue {
+fn list(catalogue: &SkillCatalogue) -> Outcome {
+    let SkillCatalogue {
         skills,
         shadowed,
         errors,
@@ -107,10 +111,10 @@ fn list(catalogue: &Catalogue) -> Outcome {
         ));
     }
     report(errors);
-    Ok(Exit::Success)
+    Ok(CommandExit::Success)
 }
 
-fn list_json(catalogue: &Catalogue) -> Outcome {
+fn list_json(catalogue: &SkillCatalogue) -> Outcome {
     let skill = |skill: &Skill, hidden: bool| {
         json!({
             "name": skill.name,
@@ -128,10 +132,10 @@ fn list_json(catalogue: &Catalogue) -> Outcome {
     let lines = skills.chain(shadowed).chain(errors);
     let lines = lines.flat_map(|line| [line.to_string(), "\n".to_owned()]);
     print(&lines.collect::<String>())?;
-    Ok(Exit::Success)
+    Ok(CommandExit::Success)
 }
 
-fn show(catalogue: &Catalogue, name: &str) -> Outcome {
+fn show(catalogue: &SkillCatalogue, name: &str) -> Outcome {
     let Some(skill) = catalogue.find(name) else {
         let known: Vec<&str> = catalogue
             .skills
@@ -142,10 +146,12 @@ fn show(catalogue: &Catalogue, name: &str) -> Outcome {
             [] => "there are none here".to_owned(),
             known => format!("there are: {}", known.join(", ")),
         };
-        return Err(Failure::usage(format!("there is no skill {name}; {known}")));
+        return Err(CommandFailure::usage(format!(
+            "there is no skill {name}; {known}"
+        )));
     };
-    let text = fs::read_to_string(&skill.path).map_err(Failure::failed)?;
-    let (_, body) = parse(&text, &skill.name).map_err(Failure::failed)?;
+    let text = fs::read_to_string(&skill.path).map_err(CommandFailure::failed)?;
+    let (_, body) = parse(&text, &skill.name).map_err(CommandFailure::failed)?;
     let Skill {
         name,
         description,
@@ -158,10 +164,10 @@ fn show(catalogue: &Catalogue, name: &str) -> Outcome {
         path.display(),
         clean(body)
     ))?;
-    Ok(Exit::Success)
+    Ok(CommandExit::Success)
 }
 
-fn check_all(catalogue: &Catalogue) -> Outcome {
+fn check_all(catalogue: &SkillCatalogue) -> Outcome {
     report(&catalogue.errors);
     let (usable, broken) = (catalogue.skills.len(), catalogue.errors.len());
     let noun = if usable == 1 { "skill" } else { "skills" };
@@ -205,10 +211,10 @@ fn report(errors: &[SkillError]) {
     }
 }
 
-fn verdict(broken: usize) -> Exit {
+fn verdict(broken: usize) -> CommandExit {
     match broken {
-        0 => Exit::Success,
-        _ => Exit::Failed,
+        0 => CommandExit::Success,
+        _ => CommandExit::Failed,
     }
 }
 

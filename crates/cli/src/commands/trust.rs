@@ -7,9 +7,9 @@ use serde_json::Value as Json;
 use troupe_config::KeyPath;
 
 use crate::commands::print;
-use crate::config_file::{ConfigFile, Merge, set};
-use crate::failure::{Exit, Failure, Outcome};
-use crate::home::{Home, here, repository_root};
+use crate::config_file::{ConfigFileEditor, TableMerge, set};
+use crate::failure::{CommandExit, CommandFailure, Outcome};
+use crate::home::{TroupeHome, here, repository_root};
 use crate::trust::{TrustLedger, trusted_of};
 
 #[derive(Debug, Args)]
@@ -25,7 +25,7 @@ pub struct TrustArguments {
 }
 
 pub fn run(arguments: TrustArguments) -> Outcome {
-    let home = Home::find()?;
+    let home = TroupeHome::find()?;
     let directory = chosen(arguments.directory)?;
     let top = repository_root(&directory).unwrap_or(&directory);
     let mut directories: Vec<&Path> = directory
@@ -50,13 +50,13 @@ pub fn run(arguments: TrustArguments) -> Outcome {
     print(&format!(
         "{project} is trusted, with its settings as they are now:\n{files}"
     ))?;
-    Ok(Exit::Success)
+    Ok(CommandExit::Success)
 }
 
-fn chosen(directory: Option<PathBuf>) -> Result<PathBuf, Failure> {
+fn chosen(directory: Option<PathBuf>) -> Result<PathBuf, CommandFailure> {
     if let Some(directory) = directory {
         return directory.canonicalize().map_err(|error| {
-            Failure::usage(format!(
+            CommandFailure::usage(format!(
                 "{} cannot be trusted: {error}",
                 directory.display()
             ))
@@ -67,10 +67,16 @@ fn chosen(directory: Option<PathBuf>) -> Result<PathBuf, Failure> {
 }
 
 /// Adds the project to those that the user's configuration trusts.
-fn configure(home: &Home, directory: &Path) -> Result<(), Failure> {
-    let mut config = ConfigFile::take(&home.config_file())?;
+fn configure(home: &TroupeHome, directory: &Path) -> Result<(), CommandFailure> {
+    let mut config = ConfigFileEditor::take(&home.config_file())?;
     let mut document = config.document()?;
     let key = KeyPath::from(["projects", &*directory.to_string_lossy(), "trust_level"]);
-    set(&mut document, &key, &Json::from("trusted"), Merge::Upsert).map_err(Failure::usage)?;
+    set(
+        &mut document,
+        &key,
+        &Json::from("trusted"),
+        TableMerge::Upsert,
+    )
+    .map_err(CommandFailure::usage)?;
     config.write(&document)
 }

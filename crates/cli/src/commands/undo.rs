@@ -10,14 +10,14 @@ use troupe_engine::preview_undo;
 use troupe_protocol::session::SessionSource;
 use troupe_protocol::undo::{UndoCompleted, UndoRequest};
 use troupe_protocol::{EventMsg, Op, SessionId};
-use troupe_store::{EmbeddedStore, Store};
+use troupe_store::{EmbeddedStore, SessionStore};
 
-use crate::arguments::{Layers, Overrides};
-use crate::commands::one_op::ask;
+use crate::arguments::{ConfigOverrides, LayerSelection};
+use crate::commands::stored_session_op::submit_and_wait;
 use crate::commands::{block_on, print, tell};
 use crate::exec::target::{last, last_directory, resolve};
-use crate::failure::{Exit, Failure, Outcome};
-use crate::home::{Home, here};
+use crate::failure::{CommandExit, CommandFailure, Outcome};
+use crate::home::{TroupeHome, here};
 use crate::layers::ConfigSource;
 use crate::wiring::Wiring;
 
@@ -62,10 +62,14 @@ pub struct UndoArguments {
     json: bool,
 }
 
-pub fn run(arguments: UndoArguments, overrides: Overrides, layers: Layers) -> Outcome {
+pub fn run(
+    arguments: UndoArguments,
+    overrides: ConfigOverrides,
+    layers: LayerSelection,
+) -> Outcome {
     let cwd = here()?;
     let source = ConfigSource {
-        home: Home::find()?,
+        home: TroupeHome::find()?,
         overrides,
         layers,
         flags: Vec::new(),
@@ -73,10 +77,10 @@ pub fn run(arguments: UndoArguments, overrides: Overrides, layers: Layers) -> Ou
     let wiring = Wiring::new(source, &cwd, SessionSource::Cli)?;
     block_on(async {
         // A dry run leaves the home as it is, down to its index.
-        let scratch = tempfile::tempdir().map_err(Failure::not_started)?;
+        let scratch = tempfile::tempdir().map_err(CommandFailure::not_started)?;
         let store = if arguments.dry_run {
             let store = EmbeddedStore::open_for_reading(wiring.home(), scratch.path());
-            Arc::new(store.map_err(Failure::not_started)?)
+            Arc::new(store.map_err(CommandFailure::not_started)?)
         } else {
             wiring.store()?
         };
@@ -97,19 +101,19 @@ pub fn run(arguments: UndoArguments, overrides: Overrides, layers: Layers) -> Ou
         let completed = if arguments.dry_run {
             preview(&wiring, store.as_ref(), scratch.path(), session, &request).await?
         } else {
-            ask(wiring, session, Op::Undo(request), is_answer).await?
+            submit_and_wait(wiring, session, Op::Undo(request), is_answer).await?
         };
         if arguments.json {
-            let text = serde_json::to_string(&completed).map_err(Failure::failed)?;
+            let text = serde_json::to_string(&completed).map_err(CommandFailure::failed)?;
             print(&(text + "\n"))?;
         } else {
             print(&shown(&completed, &cwd))?;
             completed.message.iter().for_each(|text| tell(text));
         }
         Ok(if completed.success {
-            Exit::Success
+            CommandExit::Success
         } else {
-            Exit::Failed
+            CommandExit::Failed
         })
     })
 }
@@ -117,20 +121,20 @@ pub fn run(arguments: UndoArguments, overrides: Overrides, layers: Layers) -> Ou
 /// Opening a session would write to its log, also that its last task was cut off.
 async fn preview(
     wiring: &Wiring,
-    store: &dyn Store,
+    store: &dyn SessionStore,
     scratch: &Path,
     session: SessionId,
     request: &UndoRequest,
-) -> Result<UndoCompleted, Failure> {
+) -> Result<UndoCompleted, CommandFailure> {
     let live = store.read_live(session).await;
-    let cwd = last_directory(&live.map_err(Failure::not_started)?);
+    let cwd = last_directory(&live.map_err(CommandFailure::not_started)?);
     let Some(keeper) = wiring.keeper(&cwd)? else {
         let why = anyhow!("what turns do to files is not kept in this session");
-        return Err(Failure::not_started(why));
+        return Err(CommandFailure::not_started(why));
     };
     let keeper = keeper.for_planning(scratch);
     let previewed = preview_undo(store, &keeper, session, &cwd, request).await;
-    previewed.map_err(Failure::not_started)
+    previewed.map_err(CommandFailure::not_started)
 }
 
 fn shown(completed: &UndoCompleted, cwd: &Path) -> String {

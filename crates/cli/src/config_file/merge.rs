@@ -6,7 +6,7 @@ use troupe_config::KeyPath;
 
 /// What becomes of a table that is there already.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Merge {
+pub enum TableMerge {
     Replace,
     /// Keys that the new one does not name stay.
     Upsert,
@@ -17,7 +17,7 @@ pub fn set(
     document: &mut DocumentMut,
     key: &KeyPath,
     value: &Json,
-    merge: Merge,
+    merge: TableMerge,
 ) -> Result<(), String> {
     let Some((last, parents)) = key.parts().split_last() else {
         return Err("a key has at least one part".to_owned());
@@ -52,13 +52,13 @@ fn table_at<'a>(
     Ok(Some(table))
 }
 
-fn put(table: &mut dyn TableLike, name: &str, new: &Json, merge: Merge) -> Result<(), String> {
+fn put(table: &mut dyn TableLike, name: &str, new: &Json, merge: TableMerge) -> Result<(), String> {
     let there = table.get_mut(name);
     match (new, there) {
         (Json::Null, _) => {
             table.remove(name);
         }
-        (Json::Object(fields), Some(old)) if merge == Merge::Upsert && old.is_table_like() => {
+        (Json::Object(fields), Some(old)) if merge == TableMerge::Upsert && old.is_table_like() => {
             let inner = old
                 .as_table_like_mut()
                 .expect("the guard says that it is like a table");
@@ -85,7 +85,7 @@ fn put(table: &mut dyn TableLike, name: &str, new: &Json, merge: Merge) -> Resul
 fn whole_table(fields: &Map<String, Json>) -> Result<Table, String> {
     let mut table = Table::new();
     for (name, new) in fields {
-        put(&mut table, name, new, Merge::Replace)
+        put(&mut table, name, new, TableMerge::Replace)
             .map_err(|problem| format!("{name}: {problem}"))?;
     }
     Ok(table)

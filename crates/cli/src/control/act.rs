@@ -1,19 +1,22 @@
 //! What a person asks of a tree, done at the user's desk. The socket and the commands that
 //! open a stored tree themselves both end here.
 
-use troupe_agents::Desk;
-use troupe_agents::desk::{Scope, StopRequest, Stopped, Trouble};
+use troupe_agents::TreeAccess;
 use troupe_agents::tree::command::{self, StopMode};
-use troupe_agents::tree::effect::{self, DeadWhy, HeldWhy, SkipWhy};
+use troupe_agents::tree::effect::{self, HoldReason, StopSkipReason, UndeliverableReason};
 use troupe_agents::tree::lifecycle::Interruption;
 use troupe_agents::tree::status::WaitingOn;
-use troupe_agents::tree::{AddressError, Status};
+use troupe_agents::tree::{AgentAddressError, CurrentStatus};
+use troupe_agents::tree_access::{AgentScope, StopOutcome, TreeError, TreeStopRequest};
 use troupe_protocol::input::UserInput;
 use troupe_protocol::tree::AgentMessage;
 use troupe_protocol::{AgentId, StopVerb};
 
-use super::request::{Answer, Mode, Receipt, Request, Skipped, Touched, Urgency};
-use super::row::Row;
+use super::request::{
+    ControlAnswer, ControlMode, ControlReceipt, ControlRequest, MessageUrgency, ReachedAgent,
+    UntouchedAgent,
+};
+use super::row::AgentListRow;
 
 /// What a stopped agent is told when a person has it go on.
 pub const GO_ON: &str = "You were stopped before your task was done. What you had done until \
@@ -21,84 +24,94 @@ pub const GO_ON: &str = "You were stopped before your task was done. What you ha
     stand and go on with your task.";
 
 /// Does it. Trouble is an answer too.
-pub async fn act(desk: &Desk, request: Request) -> Answer {
+pub async fn act(desk: &TreeAccess, request: ControlRequest) -> ControlAnswer {
     let outcome = match request {
-        Request::Look => look(desk).await,
-        Request::Send { to, text, urgency } => send(desk, &to, &text, urgency).await,
-        Request::Stop { verb, target, mode } => stop(desk, verb, target, mode).await,
-        Request::Resume { target } => resume(desk, target).await,
-        Request::Answer {
+        ControlRequest::Look => look(desk).await,
+        ControlRequest::Send { to, text, urgency } => send(desk, &to, &text, urgency).await,
+        ControlRequest::Stop { verb, target, mode } => stop(desk, verb, target, mode).await,
+        ControlRequest::Resume { target } => resume(desk, target).await,
+        ControlRequest::Answer {
             agent,
             call_id,
             decision,
         } => {
             let asker = desk.answer(agent, call_id, decision).await;
-            asker.map(|view| Answer::Answered {
-                agent: Box::new(Row::of(&view)),
+            asker.map(|view| ControlAnswer::Answered {
+                agent: Box::new(AgentListRow::of(&view)),
             })
         }
     };
-    outcome.unwrap_or_else(|trouble| Answer::Refused {
+    outcome.unwrap_or_else(|trouble| ControlAnswer::Refused {
         message: trouble.to_string(),
     })
 }
 
-async fn look(desk: &Desk) -> Result<Answer, Trouble> {
+async fn look(desk: &TreeAccess) -> Result<ControlAnswer, TreeError> {
     let root = desk.view(&AgentId::ROOT.to_string()).await?;
-    let others = desk.list(Scope::All, true).await?;
+    let others = desk.list(AgentScope::All, true).await?;
     let views = std::iter::once(&root).chain(&others);
-    Ok(Answer::Agents {
-        agents: views.map(Row::of).collect(),
+    Ok(ControlAnswer::Agents {
+        agents: views.map(AgentListRow::of).collect(),
     })
 }
 
-async fn send(desk: &Desk, to: &str, text: &str, urgency: Urgency) -> Result<Answer, Trouble> {
+async fn send(
+    desk: &TreeAccess,
+    to: &str,
+    text: &str,
+    urgency: MessageUrgency,
+) -> Result<ControlAnswer, TreeError> {
     let urgency = match urgency {
-        Urgency::Regular => command::Urgency::Regular,
-        Urgency::Interrupt => command::Urgency::Interrupt,
+        MessageUrgency::Regular => command::SendUrgency::Regular,
+        MessageUrgency::Interrupt => command::SendUrgency::Interrupt,
     };
     let sent = desk.send(to, message(text), urgency).await?;
-    Ok(Answer::Sent {
-        to: Box::new(Row::of(&sent.view)),
+    Ok(ControlAnswer::Sent {
+        to: Box::new(AgentListRow::of(&sent.view)),
         receipt: receipt(sent.receipt),
     })
 }
 
-async fn stop(desk: &Desk, verb: StopVerb, target: String, mode: Mode) -> Result<Answer, Trouble> {
-    let request = StopRequest {
+async fn stop(
+    desk: &TreeAccess,
+    verb: StopVerb,
+    target: String,
+    mode: ControlMode,
+) -> Result<ControlAnswer, TreeError> {
+    let request = TreeStopRequest {
         verb,
         targets: vec![target],
         mode: match mode {
-            Mode::Act => StopMode::Act,
-            Mode::DryRun => StopMode::DryRun,
+            ControlMode::Act => StopMode::Act,
+            ControlMode::DryRun => StopMode::DryRun,
         },
         note: None,
     };
-    let Stopped {
+    let StopOutcome {
         touched,
         skipped,
         unknown,
     } = desk.stop(request).await?;
     if let Some(unknown) = unknown.into_iter().next() {
-        return Err(AddressError::Unknown(unknown).into());
+        return Err(AgentAddressError::Unknown(unknown).into());
     }
-    let touched = touched.into_iter().map(|planned| Touched {
+    let touched = touched.into_iter().map(|planned| ReachedAgent {
         agent_id: planned.view.agent,
         path: planned.view.path,
         action: planned.what,
     });
-    let skipped = skipped.into_iter().map(|planned| Skipped {
+    let skipped = skipped.into_iter().map(|planned| UntouchedAgent {
         agent_id: planned.view.agent,
         path: planned.view.path,
         why: skip(planned.what).to_owned(),
     });
-    Ok(Answer::Stopped {
+    Ok(ControlAnswer::Stopped {
         touched: touched.collect(),
         skipped: skipped.collect(),
     })
 }
 
-async fn resume(desk: &Desk, target: Option<String>) -> Result<Answer, Trouble> {
+async fn resume(desk: &TreeAccess, target: Option<String>) -> Result<ControlAnswer, TreeError> {
     let targets = match target {
         Some(target) => vec![target],
         None => cut_off(desk).await?,
@@ -109,25 +122,26 @@ async fn resume(desk: &Desk, target: Option<String>) -> Result<Answer, Trouble> 
         let resumed = desk.resume(&target).await?;
         let view = match (before.status, resumed.status) {
             // One that was closed was cancelled with that; it is only brought back.
-            (Status::Cancelled, Status::Cancelled) | (_, Status::Interrupted { .. }) => {
-                let urgency = command::Urgency::Regular;
+            (CurrentStatus::Cancelled, CurrentStatus::Cancelled)
+            | (_, CurrentStatus::Interrupted { .. }) => {
+                let urgency = command::SendUrgency::Regular;
                 desk.send(&target, message(GO_ON), urgency).await?.view
             }
             _ => resumed,
         };
-        agents.push(Row::of(&view));
+        agents.push(AgentListRow::of(&view));
     }
-    Ok(Answer::Resumed { agents })
+    Ok(ControlAnswer::Resumed { agents })
 }
 
 /// Returns the agents that were at work when the engine stopped.
-async fn cut_off(desk: &Desk) -> Result<Vec<String>, Trouble> {
+async fn cut_off(desk: &TreeAccess) -> Result<Vec<String>, TreeError> {
     let root = desk.view(&AgentId::ROOT.to_string()).await?;
-    let others = desk.list(Scope::All, false).await?;
+    let others = desk.list(AgentScope::All, false).await?;
     let was_at_work = |status| {
         matches!(
             status,
-            Status::Interrupted {
+            CurrentStatus::Interrupted {
                 why: Interruption::Crash | Interruption::Shutdown | Interruption::Reconfigured
             }
         )
@@ -145,29 +159,31 @@ fn message(text: &str) -> AgentMessage {
     }
 }
 
-fn receipt(receipt: effect::Receipt) -> Receipt {
+fn receipt(receipt: effect::DeliveryReceipt) -> ControlReceipt {
     match receipt {
-        effect::Receipt::Delivered => Receipt::Delivered,
-        effect::Receipt::Queued { position } => Receipt::Queued { position },
-        effect::Receipt::Held { why } => Receipt::Held {
+        effect::DeliveryReceipt::Delivered => ControlReceipt::Delivered,
+        effect::DeliveryReceipt::Queued { position } => ControlReceipt::Queued { position },
+        effect::DeliveryReceipt::Held { why } => ControlReceipt::Held {
             until: match why {
-                HeldWhy::Waiting(WaitingOn::Approval) => "an approval is answered",
-                HeldWhy::Waiting(WaitingOn::User) => "the user has answered it",
-                HeldWhy::Waiting(WaitingOn::Child) => "its wait for a child is over",
-                HeldWhy::Waiting(WaitingOn::Slot) => "a slot is free",
-                HeldWhy::Waiting(WaitingOn::Model | WaitingOn::Tool | WaitingOn::RateLimit) => {
+                HoldReason::Waiting(WaitingOn::Approval) => "an approval is answered",
+                HoldReason::Waiting(WaitingOn::User) => "the user has answered it",
+                HoldReason::Waiting(WaitingOn::Child) => "its wait for a child is over",
+                HoldReason::Waiting(WaitingOn::Slot) => "a slot is free",
+                HoldReason::Waiting(WaitingOn::Model | WaitingOn::Tool | WaitingOn::RateLimit) => {
                     "its present step is over"
                 }
-                HeldWhy::Stopping => "its task has been interrupted",
+                HoldReason::Stopping => "its task has been interrupted",
             }
             .to_owned(),
         },
-        effect::Receipt::Dead { why } => Receipt::Dead {
+        effect::DeliveryReceipt::Dead { why } => ControlReceipt::Dead {
             why: match why {
-                DeadWhy::Closed => "it is closed; `troupe agents resume` brings it back",
-                DeadWhy::Pruned => "it was pruned; only its result is left",
-                DeadWhy::Lost => "its log is gone; spawn another agent for the work",
-                DeadWhy::Stopping => "it is being stopped; try again when it has ended",
+                UndeliverableReason::Closed => {
+                    "it is closed; `troupe agents resume` brings it back"
+                }
+                UndeliverableReason::Pruned => "it was pruned; only its result is left",
+                UndeliverableReason::Lost => "its log is gone; spawn another agent for the work",
+                UndeliverableReason::Stopping => "it is being stopped; try again when it has ended",
             }
             .to_owned(),
         },
@@ -175,11 +191,11 @@ fn receipt(receipt: effect::Receipt) -> Receipt {
 }
 
 /// Says why a stop leaves an agent as it is.
-pub fn skip(why: SkipWhy) -> &'static str {
+pub fn skip(why: StopSkipReason) -> &'static str {
     match why {
-        SkipWhy::Idle => "nothing to stop",
-        SkipWhy::Active => "not finished; cancel or close it first",
-        SkipWhy::AlreadyDone => "done already",
-        SkipWhy::Unknown => "unknown",
+        StopSkipReason::Idle => "nothing to stop",
+        StopSkipReason::Active => "not finished; cancel or close it first",
+        StopSkipReason::AlreadyDone => "done already",
+        StopSkipReason::Unknown => "unknown",
     }
 }

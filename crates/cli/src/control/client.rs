@@ -11,7 +11,9 @@ use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::time::timeout;
 use troupe_protocol::SessionId;
 
-use super::request::{Answer, CommandNews, FeedRequest, Request, VERSION, Versioned};
+use super::request::{
+    CommandNews, ControlAnswer, ControlRequest, FeedRequest, VERSION, VersionedLine,
+};
 use super::{line, socket};
 use crate::limits::{CONTROL_ANSWER_BYTES_MAX, CONTROL_ANSWER_MS_MAX, CONTROL_REQUEST_MS_MAX};
 
@@ -19,8 +21,8 @@ use crate::limits::{CONTROL_ANSWER_BYTES_MAX, CONTROL_ANSWER_MS_MAX, CONTROL_REQ
 pub async fn ask(
     home: &Path,
     root: SessionId,
-    request: &Request,
-) -> anyhow::Result<Option<Answer>> {
+    request: &ControlRequest,
+) -> anyhow::Result<Option<ControlAnswer>> {
     let context = || {
         let directory = socket::directory(home);
         format!(
@@ -46,14 +48,14 @@ pub async fn is_run(home: &Path, root: SessionId) -> bool {
 
 /// What a process tells of a child's commands, piece by piece.
 #[derive(Debug)]
-pub struct Feed {
+pub struct OutputFeed {
     source: BufReader<OwnedReadHalf>,
     line: Vec<u8>,
     /// Closing it would be leaving.
     _open: OwnedWriteHalf,
 }
 
-impl Feed {
+impl OutputFeed {
     /// Returns the next piece; `None` at the end. Safe to cancel.
     pub async fn next(&mut self) -> Option<CommandNews> {
         let mut source = (&mut self.source).take(CONTROL_ANSWER_BYTES_MAX);
@@ -64,18 +66,18 @@ impl Feed {
 }
 
 /// Asks what a child's commands write; `None` if nobody is there to tell.
-pub async fn feed(home: &Path, root: SessionId, session: SessionId) -> Option<Feed> {
+pub async fn feed(home: &Path, root: SessionId, session: SessionId) -> Option<OutputFeed> {
     let stream = socket::connect(home, root).await.ok()??;
     if socket::peer_user(&stream).ok()? != socket::own_user() {
         return None;
     }
     let (read, mut write) = stream.into_split();
-    let request = Versioned {
+    let request = VersionedLine {
         version: VERSION,
         body: FeedRequest { session },
     };
     line::write(&mut write, &request).await.ok()?;
-    Some(Feed {
+    Some(OutputFeed {
         source: BufReader::new(read),
         line: Vec::new(),
         _open: write,
@@ -89,16 +91,16 @@ pub async fn is_there(home: &Path, root: SessionId) -> bool {
 
 pub(super) async fn exchange(
     stream: UnixStream,
-    request: &Request,
+    request: &ControlRequest,
     user: u32,
-) -> anyhow::Result<Answer> {
+) -> anyhow::Result<ControlAnswer> {
     let listener = socket::peer_user(&stream)?;
     if listener != user {
         anyhow::bail!("another user ({listener}) listens there; look at who may write in the home");
     }
     let (read, write) = stream.into_split();
     let exchanged = async {
-        let request = Versioned {
+        let request = VersionedLine {
             version: VERSION,
             body: request,
         };

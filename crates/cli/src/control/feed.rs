@@ -6,7 +6,7 @@ use std::io;
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite};
-use troupe_agents::Agents;
+use troupe_agents::TreeHandle;
 use troupe_engine::EventTap;
 use troupe_protocol::{CallId, EventMsg, SessionId, TurnItem};
 
@@ -16,14 +16,14 @@ use crate::exec::command_line;
 
 /// Where it is heard.
 #[derive(Debug, Clone)]
-pub struct Feeder {
-    agents: Agents,
+pub struct OutputFeeder {
+    agents: TreeHandle,
     root: SessionId,
     root_events: Option<EventTap>,
 }
 
-impl Feeder {
-    pub fn new(agents: Agents, root: SessionId, root_events: Option<EventTap>) -> Self {
+impl OutputFeeder {
+    pub fn new(agents: TreeHandle, root: SessionId, root_events: Option<EventTap>) -> Self {
         Self {
             agents,
             root,
@@ -31,7 +31,7 @@ impl Feeder {
         }
     }
 
-    pub fn agents(&self) -> &Agents {
+    pub fn agents(&self) -> &TreeHandle {
         &self.agents
     }
 

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 use troupe_protocol::approval::ReviewDecision;
 use troupe_protocol::{AgentId, CallId, SessionId, StopVerb};
 
-use super::row::Row;
+use super::row::AgentListRow;
 
 /// Of the lines below. A process answers its own version only: the other program on this
 /// machine may be older or newer than the one that runs the tree.
@@ -12,7 +12,7 @@ pub const VERSION: u32 = 1;
 
 /// One line of the client.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Versioned<T> {
+pub struct VersionedLine<T> {
     pub version: u32,
     #[serde(flatten)]
     pub body: T,
@@ -20,18 +20,18 @@ pub struct Versioned<T> {
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "request", rename_all = "snake_case")]
-pub enum Request {
+pub enum ControlRequest {
     /// How every agent stands.
     Look,
     Send {
         to: String,
         text: String,
-        urgency: Urgency,
+        urgency: MessageUrgency,
     },
     Stop {
         verb: StopVerb,
         target: String,
-        mode: Mode,
+        mode: ControlMode,
     },
     /// Brings a closed agent back, and has a stopped one go on. Without a target:
     /// everybody who was cut off when the engine stopped.
@@ -61,7 +61,7 @@ pub enum CommandNews {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Urgency {
+pub enum MessageUrgency {
     Regular,
     /// Takes the place of the running task.
     Interrupt,
@@ -69,7 +69,7 @@ pub enum Urgency {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Mode {
+pub enum ControlMode {
     Act,
     /// Only tells what would be touched.
     DryRun,
@@ -77,23 +77,23 @@ pub enum Mode {
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "answer", rename_all = "snake_case")]
-pub enum Answer {
+pub enum ControlAnswer {
     Agents {
-        agents: Vec<Row>,
+        agents: Vec<AgentListRow>,
     },
     Sent {
-        to: Box<Row>,
-        receipt: Receipt,
+        to: Box<AgentListRow>,
+        receipt: ControlReceipt,
     },
     Stopped {
-        touched: Vec<Touched>,
-        skipped: Vec<Skipped>,
+        touched: Vec<ReachedAgent>,
+        skipped: Vec<UntouchedAgent>,
     },
     Resumed {
-        agents: Vec<Row>,
+        agents: Vec<AgentListRow>,
     },
     Answered {
-        agent: Box<Row>,
+        agent: Box<AgentListRow>,
     },
     Refused {
         message: String,
@@ -103,7 +103,7 @@ pub enum Answer {
 /// What became of a message.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "receipt", rename_all = "snake_case")]
-pub enum Receipt {
+pub enum ControlReceipt {
     /// It starts a task now.
     Delivered,
     /// It will be taken; 1 is next.
@@ -116,7 +116,7 @@ pub enum Receipt {
 
 /// An agent that a stop reaches.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Touched {
+pub struct ReachedAgent {
     pub agent_id: AgentId,
     pub path: String,
     pub action: StopVerb,
@@ -124,7 +124,7 @@ pub struct Touched {
 
 /// An agent that a stop leaves as it is.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Skipped {
+pub struct UntouchedAgent {
     pub agent_id: AgentId,
     pub path: String,
     pub why: String,

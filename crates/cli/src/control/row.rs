@@ -1,18 +1,18 @@
 //! One agent of a tree, as lists show it: from a running tree or from its logs.
 
 use serde::{Deserialize, Serialize};
-use troupe_agents::desk::AgentView;
-use troupe_agents::tree::Status;
-use troupe_agents::tree::inbox::Depth;
+use troupe_agents::tree::CurrentStatus;
+use troupe_agents::tree::inbox::InboxCounts;
 use troupe_agents::tree::lifecycle::Interruption;
 use troupe_agents::tree::status::WaitingOn;
-use troupe_engine::Doing;
+use troupe_agents::tree_access::AgentView;
+use troupe_engine::ActivityKind;
 use troupe_protocol::agent::{AgentOrigin, AgentStatus};
 use troupe_protocol::spawn::SpawnSpec;
 use troupe_protocol::{AgentId, SessionId, SubmissionId};
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Row {
+pub struct AgentListRow {
     pub agent_id: AgentId,
     pub session_id: SessionId,
     /// Absent for the root and for the released.
@@ -21,7 +21,7 @@ pub struct Row {
     pub path: String,
     /// Absent for the root.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub made: Option<Made>,
+    pub made: Option<ChildBirth>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub note: Option<String>,
     pub status: AgentStatus,
@@ -33,8 +33,8 @@ pub struct Row {
     /// How long its last task ran that has ended.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ran_ms: Option<u64>,
-    pub tokens: Tokens,
-    pub pending: Pending,
+    pub tokens: TokenSums,
+    pub pending: PendingMail,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_task: Option<SubmissionId>,
     /// Only its results are left.
@@ -44,7 +44,7 @@ pub struct Row {
 
 /// How a child came to be.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Made {
+pub struct ChildBirth {
     pub origin: AgentOrigin,
     pub role: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -57,19 +57,19 @@ pub struct Made {
 }
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Tokens {
+pub struct TokenSums {
     pub own: u64,
     /// With everybody below.
     pub subtree: u64,
 }
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Pending {
+pub struct PendingMail {
     pub messages: u32,
     pub interrupts: u32,
 }
 
-impl Row {
+impl AgentListRow {
     /// Returns an agent of a running tree.
     pub fn of(view: &AgentView) -> Self {
         let doing = view.pulse.as_ref().map(|pulse| &pulse.doing);
@@ -81,18 +81,18 @@ impl Row {
             made: view
                 .spec
                 .as_ref()
-                .map(|spec| Made::by(spec, view.origin.unwrap_or(AgentOrigin::Spawn))),
+                .map(|spec| ChildBirth::by(spec, view.origin.unwrap_or(AgentOrigin::Spawn))),
             note: view.note.clone(),
             status: view.wire_status(),
             detail: detail(view.status, doing),
             since_ms: view.since_ms,
             born_ms: view.born_at_ms,
             ran_ms: view.ran_ms,
-            tokens: Tokens {
+            tokens: TokenSums {
                 own: view.usage.total_tokens,
                 subtree: view.subtree_usage.total_tokens,
             },
-            pending: Pending::of(view.pending),
+            pending: PendingMail::of(view.pending),
             last_task: view.last_task.clone(),
             pruned: view.pruned,
         }
@@ -104,7 +104,7 @@ impl Row {
     }
 }
 
-impl Made {
+impl ChildBirth {
     pub fn by(spec: &SpawnSpec, origin: AgentOrigin) -> Self {
         Self {
             origin,
@@ -117,8 +117,8 @@ impl Made {
     }
 }
 
-impl Pending {
-    pub fn of(depth: Depth) -> Self {
+impl PendingMail {
+    pub fn of(depth: InboxCounts) -> Self {
         let count = |number: usize| u32::try_from(number).unwrap_or(u32::MAX);
         Self {
             messages: count(depth.messages),
@@ -131,9 +131,9 @@ impl Pending {
 pub const WAITS_FOR_CHILD: &str = "waits for a child";
 
 /// Returns what the one word of a status leaves out.
-pub fn detail(status: Status, doing: Option<&Doing>) -> Option<String> {
+pub fn detail(status: CurrentStatus, doing: Option<&ActivityKind>) -> Option<String> {
     let text = match status {
-        Status::Waiting { on } => match on {
+        CurrentStatus::Waiting { on } => match on {
             WaitingOn::Approval => "waits for an approval",
             WaitingOn::User => "waits for the user",
             WaitingOn::Child => WAITS_FOR_CHILD,
@@ -142,32 +142,32 @@ pub fn detail(status: Status, doing: Option<&Doing>) -> Option<String> {
             WaitingOn::Model => "waits for the model",
             WaitingOn::Tool => return at_work(doing).or_else(|| Some("runs a tool".to_owned())),
         },
-        Status::Interrupted { why } => match why {
+        CurrentStatus::Interrupted { why } => match why {
             Interruption::User => "by the user",
             Interruption::Parent => "by its parent",
             Interruption::Crash => "Troupe was killed",
             Interruption::Shutdown => "Troupe was shut down",
             Interruption::Reconfigured => "the session was configured anew",
         },
-        Status::Running => return at_work(doing),
-        Status::PendingInit
-        | Status::Ready
-        | Status::Queued { .. }
-        | Status::Completed
-        | Status::Errored
-        | Status::Cancelled
-        | Status::BudgetExceeded
-        | Status::Shutdown
-        | Status::Lost
-        | Status::NotFound => return None,
+        CurrentStatus::Running => return at_work(doing),
+        CurrentStatus::PendingInit
+        | CurrentStatus::Ready
+        | CurrentStatus::Queued { .. }
+        | CurrentStatus::Completed
+        | CurrentStatus::Errored
+        | CurrentStatus::Cancelled
+        | CurrentStatus::BudgetExceeded
+        | CurrentStatus::Shutdown
+        | CurrentStatus::Lost
+        | CurrentStatus::NotFound => return None,
     };
     Some(text.to_owned())
 }
 
-fn at_work(doing: Option<&Doing>) -> Option<String> {
+fn at_work(doing: Option<&ActivityKind>) -> Option<String> {
     match doing? {
-        Doing::Tools(names) => Some(format!("runs {}", names.join(", "))),
-        Doing::Compacting => Some("compacts its history".to_owned()),
-        Doing::Idle | Doing::Model => None,
+        ActivityKind::Tools(names) => Some(format!("runs {}", names.join(", "))),
+        ActivityKind::Compacting => Some("compacts its history".to_owned()),
+        ActivityKind::Idle | ActivityKind::Model => None,
     }
 }

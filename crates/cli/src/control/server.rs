@@ -14,15 +14,15 @@ use tokio::task::JoinSet;
 use tokio::time::timeout;
 use tokio_util::task::AbortOnDropHandle;
 use tracing::Instrument as _;
-use troupe_agents::{AgentsConfigurator, Plantings};
+use troupe_agents::{AgentsConfigurator, NewTrees};
 use troupe_engine::EventTap;
 use troupe_process::check_peer;
 use troupe_protocol::SessionId;
 use troupe_protocol::discard;
 
 use super::act::act;
-use super::feed::Feeder;
-use super::request::{Answer, FeedRequest, Request, VERSION, Versioned};
+use super::feed::OutputFeeder;
+use super::request::{ControlAnswer, ControlRequest, FeedRequest, VERSION, VersionedLine};
 use super::{line, socket};
 use crate::commands::tell;
 use crate::limits::{
@@ -45,7 +45,7 @@ pub fn serve(
     Guard::new(tokio::spawn(listening))
 }
 
-async fn run(mut plantings: Plantings, home: PathBuf, root_events: Option<EventTap>) {
+async fn run(mut plantings: NewTrees, home: PathBuf, root_events: Option<EventTap>) {
     let mut next = plantings.next().await;
     while let Some((root, agents)) = next {
         if agents.is_ephemeral() {
@@ -53,8 +53,8 @@ async fn run(mut plantings: Plantings, home: PathBuf, root_events: Option<EventT
             next = plantings.next().await;
             continue;
         }
-        let feeder = Feeder::new(agents, root, root_events.clone());
-        next = match socket::Socket::bind(&home, root) {
+        let feeder = OutputFeeder::new(agents, root, root_events.clone());
+        next = match socket::ControlSocket::bind(&home, root) {
             Ok(socket) => tokio::select! {
                 later = plantings.next() => later,
                 error = accept(&socket, &feeder) => {
@@ -77,7 +77,7 @@ fn warn(error: &io::Error) {
 }
 
 /// Answers whoever connects. One that finds all places taken waits for one.
-async fn accept(socket: &socket::Socket, feeder: &Feeder) -> io::Error {
+async fn accept(socket: &socket::ControlSocket, feeder: &OutputFeeder) -> io::Error {
     let places = Arc::new(Semaphore::new(CONTROL_CONNECTIONS_MAX));
     let mut connections = JoinSet::new();
     loop {
@@ -97,7 +97,7 @@ async fn accept(socket: &socket::Socket, feeder: &Feeder) -> io::Error {
             let act = |request| async move { act(&desk, request).await };
             // A client that went away hears nothing; there is nobody else to tell.
             if let Ok(Some(wanted)) = answer(stream, socket::own_user(), act).await {
-                let FeedWanted {
+                let FeedSubscription {
                     session,
                     read,
                     write,
@@ -115,7 +115,7 @@ async fn accept(socket: &socket::Socket, feeder: &Feeder) -> io::Error {
 
 /// A client that is told more than one answer.
 #[derive(Debug)]
-pub(super) struct FeedWanted {
+pub(super) struct FeedSubscription {
     session: SessionId,
     read: OwnedReadHalf,
     write: OwnedWriteHalf,
@@ -126,10 +126,10 @@ pub(super) async fn answer<F, A>(
     stream: UnixStream,
     user: u32,
     act: A,
-) -> io::Result<Option<FeedWanted>>
+) -> io::Result<Option<FeedSubscription>>
 where
-    F: Future<Output = Answer>,
-    A: FnOnce(Request) -> F,
+    F: Future<Output = ControlAnswer>,
+    A: FnOnce(ControlRequest) -> F,
 {
     let (mut read, write) = stream.into_split();
     if let Err(error) = check_peer(read.as_ref(), user) {
@@ -138,7 +138,7 @@ where
     }
     let request = timeout(
         Duration::from_millis(CONTROL_REQUEST_MS_MAX),
-        line::read::<Versioned<Value>>(&mut read, CONTROL_REQUEST_BYTES_MAX),
+        line::read::<VersionedLine<Value>>(&mut read, CONTROL_REQUEST_BYTES_MAX),
     );
     let request = match request.await {
         Err(_) => return Err(io::ErrorKind::TimedOut.into()),
@@ -147,27 +147,27 @@ where
     };
     let answer = match request {
         Err(message) => refused(message),
-        Ok(Wanted::Feed(FeedRequest { session })) => {
-            return Ok(Some(FeedWanted {
+        Ok(SocketRequest::Feed(FeedRequest { session })) => {
+            return Ok(Some(FeedSubscription {
                 session,
                 read,
                 write,
             }));
         }
-        Ok(Wanted::Answer(request)) => perform(request, act).await,
+        Ok(SocketRequest::Answer(request)) => perform(request, act).await,
     };
     line::write(write, &answer).await?;
     Ok(None)
 }
 
 /// What a client asks for.
-enum Wanted {
-    Answer(Request),
+enum SocketRequest {
+    Answer(ControlRequest),
     Feed(FeedRequest),
 }
 
-fn understood(request: Versioned<Value>) -> Result<Wanted, String> {
-    let Versioned { version, body } = request;
+fn understood(request: VersionedLine<Value>) -> Result<SocketRequest, String> {
+    let VersionedLine { version, body } = request;
     if version != VERSION {
         return Err(format!(
             "the tree is run by troupe {} (control version {VERSION}), and this one speaks \
@@ -176,18 +176,18 @@ fn understood(request: Versioned<Value>) -> Result<Wanted, String> {
         ));
     }
     if let Ok(feed) = FeedRequest::deserialize(&body) {
-        return Ok(Wanted::Feed(feed));
+        return Ok(SocketRequest::Feed(feed));
     }
     let request = serde_json::from_value(body);
     request
-        .map(Wanted::Answer)
+        .map(SocketRequest::Answer)
         .map_err(|error| format!("not understood: {error}"))
 }
 
-async fn perform<F, A>(request: Request, act: A) -> Answer
+async fn perform<F, A>(request: ControlRequest, act: A) -> ControlAnswer
 where
-    F: Future<Output = Answer>,
-    A: FnOnce(Request) -> F,
+    F: Future<Output = ControlAnswer>,
+    A: FnOnce(ControlRequest) -> F,
 {
     let time = Duration::from_millis(CONTROL_ANSWER_MS_MAX);
     match timeout(time, act(request)).await {
@@ -196,6 +196,6 @@ where
     }
 }
 
-fn refused(message: String) -> Answer {
-    Answer::Refused { message }
+fn refused(message: String) -> ControlAnswer {
+    ControlAnswer::Refused { message }
 }

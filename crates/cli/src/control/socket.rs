@@ -26,14 +26,14 @@ fn name(root: SessionId) -> String {
 
 /// A listening socket. Dropping it removes the file.
 #[derive(Debug)]
-pub struct Socket {
+pub struct ControlSocket {
     pub listener: UnixListener,
     path: PathBuf,
     /// Tells our file from one that a later owner of the session put in its place.
     identity: (u64, u64),
 }
 
-impl Socket {
+impl ControlSocket {
     /// Listens for a session whose lease this process holds. Whatever has the name is
     /// therefore left over.
     pub fn bind(home: &Path, root: SessionId) -> io::Result<Self> {
@@ -48,7 +48,7 @@ impl Socket {
             Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
             _ => {}
         }
-        let reach = Reach::to(&directory, root)?;
+        let reach = SocketPath::to(&directory, root)?;
         let listener = UnixListener::bind(&reach.path)?;
         fs::set_permissions(&path, Permissions::from_mode(SOCKET_MODE))?;
         let identity = identity(&path)?;
@@ -60,7 +60,7 @@ impl Socket {
     }
 }
 
-impl Drop for Socket {
+impl Drop for ControlSocket {
     fn drop(&mut self) {
         if identity(&self.path).is_ok_and(|there| there == self.identity) {
             // What stays is found to be dead by whoever asks, and removed by the next owner.
@@ -80,7 +80,7 @@ fn identity(path: &Path) -> io::Result<(u64, u64)> {
 
 /// Connects to the process that runs a tree; `None` if there is none.
 pub async fn connect(home: &Path, root: SessionId) -> io::Result<Option<UnixStream>> {
-    let connected = match Reach::to(&directory(home), root) {
+    let connected = match SocketPath::to(&directory(home), root) {
         Ok(reach) => UnixStream::connect(&reach.path).await,
         Err(error) => Err(error),
     };
@@ -95,13 +95,13 @@ pub async fn connect(home: &Path, root: SessionId) -> io::Result<Option<UnixStre
 }
 
 /// A path to a socket that the kernel takes, however deep the home is.
-struct Reach {
+struct SocketPath {
     path: PathBuf,
     /// Open as long as the path leads through it.
     _directory: Option<File>,
 }
 
-impl Reach {
+impl SocketPath {
     fn to(directory: &Path, root: SessionId) -> io::Result<Self> {
         let path = directory.join(name(root));
         if path.as_os_str().len() <= SOCKET_PATH_BYTES_MAX {

@@ -10,10 +10,10 @@ use tokio::net::{UnixListener, UnixStream};
 use troupe_protocol::{SessionId, StopVerb};
 
 use super::client::{ask, exchange};
-use super::request::{Answer, Mode, Request, VERSION, Versioned};
+use super::request::{ControlAnswer, ControlMode, ControlRequest, VERSION, VersionedLine};
 use super::server::answer;
-use super::socket::{self, Socket};
-use super::{Urgency, line};
+use super::socket::{self, ControlSocket};
+use super::{MessageUrgency, line};
 
 fn root() -> SessionId {
     SessionId(uuid::Uuid::from_u128(7))
@@ -29,7 +29,7 @@ async fn a_socket_is_for_its_user_alone_and_ends_with_its_owner() {
     let path = home.path().join(format!("run/{}.sock", root()));
     fs::create_dir(home.path().join("run")).unwrap();
     fs::write(&path, "left over").unwrap();
-    let socket = Socket::bind(home.path(), root()).unwrap();
+    let socket = ControlSocket::bind(home.path(), root()).unwrap();
     assert_eq!(mode(&home.path().join("run")), 0o700);
     assert_eq!(mode(&path), 0o600);
     let connected = socket::connect(home.path(), root()).await.unwrap();
@@ -41,8 +41,8 @@ async fn a_socket_is_for_its_user_alone_and_ends_with_its_owner() {
 #[tokio::test]
 async fn a_socket_does_not_take_its_successor_along() {
     let home = tempfile::tempdir().unwrap();
-    let first = Socket::bind(home.path(), root()).unwrap();
-    let second = Socket::bind(home.path(), root()).unwrap();
+    let first = ControlSocket::bind(home.path(), root()).unwrap();
+    let second = ControlSocket::bind(home.path(), root()).unwrap();
     drop(first);
     let connected = socket::connect(home.path(), root()).await.unwrap();
     assert!(connected.is_some());
@@ -54,19 +54,23 @@ async fn a_home_may_be_deeper_than_a_socket_path() {
     let home = tempfile::tempdir().unwrap();
     let deep = home.path().join("d".repeat(120));
     fs::create_dir(&deep).unwrap();
-    let _socket = Socket::bind(&deep, root()).unwrap();
+    let _socket = ControlSocket::bind(&deep, root()).unwrap();
     assert!(socket::connect(&deep, root()).await.unwrap().is_some());
 }
 
 #[tokio::test]
 async fn nobody_listens_where_a_process_died_or_never_was() {
     let home = tempfile::tempdir().unwrap();
-    let none = ask(home.path(), root(), &Request::Look).await.unwrap();
+    let none = ask(home.path(), root(), &ControlRequest::Look)
+        .await
+        .unwrap();
     assert_eq!(none, None);
     fs::create_dir(home.path().join("run")).unwrap();
     // Dropping a plain listener leaves its file, as a crash does.
     drop(UnixListener::bind(home.path().join(format!("run/{}.sock", root()))).unwrap());
-    let dead = ask(home.path(), root(), &Request::Look).await.unwrap();
+    let dead = ask(home.path(), root(), &ControlRequest::Look)
+        .await
+        .unwrap();
     assert_eq!(dead, None);
 }
 
@@ -74,18 +78,18 @@ async fn nobody_listens_where_a_process_died_or_never_was() {
 async fn a_client_does_not_talk_to_another_users_process() {
     let (client, _server) = UnixStream::pair().unwrap();
     let somebody_else = socket::own_user() + 1;
-    let refused = exchange(client, &Request::Look, somebody_else).await;
+    let refused = exchange(client, &ControlRequest::Look, somebody_else).await;
     let text = refused.unwrap_err().to_string();
     assert!(text.starts_with("another user ("), "{text}");
 }
 
 /// Sends a line to a server of `user` that has nothing to say but "done".
-async fn served(line: &str, user: u32) -> Answer {
+async fn served(line: &str, user: u32) -> ControlAnswer {
     let (mut client, server) = UnixStream::pair().unwrap();
     client.write_all(line.as_bytes()).await.unwrap();
     let done = |_| async {
         let message = "done".to_owned();
-        Answer::Refused { message }
+        ControlAnswer::Refused { message }
     };
     let feed = answer(server, user, done).await.unwrap();
     assert!(feed.is_none());
@@ -96,7 +100,7 @@ async fn served(line: &str, user: u32) -> Answer {
 async fn a_server_acts_for_its_user_alone_and_in_its_own_version() {
     let own = socket::own_user();
     let check = async |line: &str, user, expected: &str| {
-        let Answer::Refused { message } = served(line, user).await else {
+        let ControlAnswer::Refused { message } = served(line, user).await else {
             panic!("{line}");
         };
         let shown = message.replace(&own.to_string(), "0");
@@ -133,40 +137,40 @@ async fn a_line_that_is_cut_off_is_none() {
 
 #[test]
 fn the_lines_of_this_version() {
-    let check = |body: Request, expected: Expect| {
+    let check = |body: ControlRequest, expected: Expect| {
         let version = VERSION;
-        let line = serde_json::to_string(&Versioned { version, body }).unwrap();
+        let line = serde_json::to_string(&VersionedLine { version, body }).unwrap();
         expected.assert_eq(&line);
     };
     check(
-        Request::Look,
+        ControlRequest::Look,
         expect![[r#"{"version":1,"request":"look"}"#]],
     );
     check(
-        Request::Send {
+        ControlRequest::Send {
             to: "2".to_owned(),
             text: "go on".to_owned(),
-            urgency: Urgency::Interrupt,
+            urgency: MessageUrgency::Interrupt,
         },
         expect![[
             r#"{"version":1,"request":"send","to":"2","text":"go on","urgency":"interrupt"}"#
         ]],
     );
     check(
-        Request::Stop {
+        ControlRequest::Stop {
             verb: StopVerb::Cancel,
             target: "2".to_owned(),
-            mode: Mode::DryRun,
+            mode: ControlMode::DryRun,
         },
         expect![[
             r#"{"version":1,"request":"stop","verb":"cancel","target":"2","mode":"dry_run"}"#
         ]],
     );
     check(
-        Request::Resume { target: None },
+        ControlRequest::Resume { target: None },
         expect![[r#"{"version":1,"request":"resume","target":null}"#]],
     );
-    let refused = Answer::Refused {
+    let refused = ControlAnswer::Refused {
         message: "no".to_owned(),
     };
     expect![[r#"{"answer":"refused","message":"no"}"#]]

@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 use std::env;
 use std::sync::{PoisonError, RwLock};
 
-use troupe_config::{Config, Entry, Value};
+use troupe_config::{Config, ConfigEntry, ConfigValue};
 use troupe_tools::{has_secret_name, holds_credentials};
 
 use crate::commands::config::{HIDDEN, is_secret};
@@ -64,10 +64,10 @@ fn hide(found: impl IntoIterator<Item = String>) {
     secrets.sort_by_key(|it| std::cmp::Reverse(it.len()));
 }
 
-fn texts(entry: &Entry, found: &mut Vec<String>) {
+fn texts(entry: &ConfigEntry, found: &mut Vec<String>) {
     match &entry.value {
-        Value::String(text) => found.push(text.clone()),
-        Value::Array(entries) => entries.iter().for_each(|entry| texts(entry, found)),
+        ConfigValue::String(text) => found.push(text.clone()),
+        ConfigValue::Array(entries) => entries.iter().for_each(|entry| texts(entry, found)),
         _ => {}
     }
 }

@@ -16,7 +16,7 @@ use troupe_protocol::{CallId, EventMsg, Op, PendingQuestion};
 
 /// What is open, the oldest first.
 #[derive(Debug, Default)]
-pub struct Asker {
+pub struct QuestionQueue {
     open: VecDeque<OpenQuestion>,
     /// Which of them is on the screen.
     on_screen: Option<CallId>,
@@ -25,15 +25,15 @@ pub struct Asker {
 #[derive(Debug)]
 struct OpenQuestion {
     asked: PendingQuestion,
-    matter: Matter,
+    matter: QuestionBody,
 }
 
 #[derive(Debug)]
-enum Matter {
+enum QuestionBody {
     Approval {
         title: &'static str,
         page: String,
-        choices: Vec<Choice>,
+        choices: Vec<ApprovalChoice>,
         /// The person said no and types why.
         is_explained: bool,
     },
@@ -47,7 +47,7 @@ enum Matter {
 
 /// What a person may type for an approval.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Choice {
+enum ApprovalChoice {
     Yes,
     ForSession,
     Always,
@@ -55,7 +55,7 @@ enum Choice {
     NoBecause,
 }
 
-impl Choice {
+impl ApprovalChoice {
     const ALL: [Self; 5] = [
         Self::Yes,
         Self::ForSession,
@@ -110,7 +110,7 @@ pub enum LineOutcome {
     Answered {
         op: Box<Op>,
         /// What the agent is told besides.
-        explanation: Option<Explanation>,
+        explanation: Option<RefusalExplanation>,
     },
     /// Nothing is open that a line could be for.
     Unasked,
@@ -118,13 +118,13 @@ pub enum LineOutcome {
 
 /// Why a person said no.
 #[derive(Debug, PartialEq)]
-pub struct Explanation {
+pub struct RefusalExplanation {
     /// The path of the agent; absent for the root.
     pub agent: Option<String>,
     pub text: String,
 }
 
-impl Asker {
+impl QuestionQueue {
     /// Takes in an event. Returns whether it is a question that will be put here.
     pub fn hear(&mut self, msg: &EventMsg) -> bool {
         if let Some(settled) = PendingQuestion::settled_by(msg) {
@@ -178,12 +178,13 @@ impl Asker {
 }
 
 fn command(request: ExecApprovalRequest) -> OpenQuestion {
-    let is_offered = |choice: &Choice| request.available_decisions.contains(&choice.decision());
+    let is_offered =
+        |choice: &ApprovalChoice| request.available_decisions.contains(&choice.decision());
     OpenQuestion {
-        matter: Matter::Approval {
+        matter: QuestionBody::Approval {
             title: "asks to run a command",
             page: request.in_full(),
-            choices: Choice::ALL.into_iter().filter(is_offered).collect(),
+            choices: ApprovalChoice::ALL.into_iter().filter(is_offered).collect(),
             is_explained: false,
         },
         asked: PendingQuestion::Command(request),
@@ -192,14 +193,14 @@ fn command(request: ExecApprovalRequest) -> OpenQuestion {
 
 fn patch(request: PatchApprovalRequest) -> OpenQuestion {
     OpenQuestion {
-        matter: Matter::Approval {
+        matter: QuestionBody::Approval {
             title: "asks to change files",
             page: request.in_full(),
             choices: vec![
-                Choice::Yes,
-                Choice::ForSession,
-                Choice::No,
-                Choice::NoBecause,
+                ApprovalChoice::Yes,
+                ApprovalChoice::ForSession,
+                ApprovalChoice::No,
+                ApprovalChoice::NoBecause,
             ],
             is_explained: false,
         },
@@ -209,7 +210,7 @@ fn patch(request: PatchApprovalRequest) -> OpenQuestion {
 
 fn questions(request: UserInputRequest) -> OpenQuestion {
     OpenQuestion {
-        matter: Matter::Questions {
+        matter: QuestionBody::Questions {
             questions: request.questions.clone(),
             given: UserInputResponse::default(),
             next: 0,
@@ -222,7 +223,7 @@ impl OpenQuestion {
     fn page(&self) -> String {
         let who = self.asked.agent().map_or("the agent", |agent| &agent.path);
         match &self.matter {
-            Matter::Approval {
+            QuestionBody::Approval {
                 title,
                 page,
                 choices,
@@ -231,7 +232,7 @@ impl OpenQuestion {
                 let page = indented(page);
                 format!("{who} {title}\n{page}{}", offer(choices))
             }
-            Matter::Questions {
+            QuestionBody::Questions {
                 questions, next, ..
             } => match questions.get(*next) {
                 Some(question) => format!("{who} asks\n{}", question_page(question)),
@@ -243,31 +244,31 @@ impl OpenQuestion {
     fn take(&mut self, line: Option<&str>) -> LineOutcome {
         let path = self.asked.agent().map(|agent| agent.path.clone());
         match &mut self.matter {
-            Matter::Approval {
+            QuestionBody::Approval {
                 choices,
                 is_explained,
                 ..
             } => {
                 if *is_explained {
                     let text = line.unwrap_or_default().trim().to_owned();
-                    let explanation = Explanation { agent: path, text };
+                    let explanation = RefusalExplanation { agent: path, text };
                     let op = self.asked.deny();
                     return answered(op, Some(explanation).filter(|it| !it.text.is_empty()));
                 }
                 let chosen = match line {
-                    Some(line) => Choice::read(line, choices),
-                    None => Some(Choice::No),
+                    Some(line) => ApprovalChoice::read(line, choices),
+                    None => Some(ApprovalChoice::No),
                 };
                 match chosen {
                     None => LineOutcome::More(offer(choices)),
-                    Some(Choice::NoBecause) => {
+                    Some(ApprovalChoice::NoBecause) => {
                         *is_explained = true;
                         LineOutcome::More("why? the agent reads it: ".to_owned())
                     }
                     Some(choice) => answered(self.asked.decide(choice.decision()), None),
                 }
             }
-            Matter::Questions {
+            QuestionBody::Questions {
                 questions,
                 given,
                 next,
@@ -291,7 +292,7 @@ impl OpenQuestion {
     }
 }
 
-fn answered(op: Op, explanation: Option<Explanation>) -> LineOutcome {
+fn answered(op: Op, explanation: Option<RefusalExplanation>) -> LineOutcome {
     LineOutcome::Answered {
         op: Box::new(op),
         explanation,
@@ -299,7 +300,7 @@ fn answered(op: Op, explanation: Option<Explanation>) -> LineOutcome {
 }
 
 /// Returns the line that says what may be typed.
-fn offer(choices: &[Choice]) -> String {
+fn offer(choices: &[ApprovalChoice]) -> String {
     let words = choices
         .iter()
         .map(|choice| format!("[{}] {}", choice.key(), choice.words()));

@@ -7,23 +7,27 @@ use troupe_process::{GitError, GitOutput, GitReader, Launcher, LauncherOptions};
 use troupe_protocol::event::ReviewOutput;
 use troupe_protocol::op::ReviewTarget;
 
-use crate::failure::Failure;
+use crate::failure::CommandFailure;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Changes {
+pub enum ReviewableChanges {
     /// There are some, or nobody can tell without reading.
     Likely,
     None,
 }
 
 /// Looks for what is to be reviewed. What git does not know cannot be.
-pub async fn look(home: &Path, cwd: &Path, target: &ReviewTarget) -> Result<Changes, Failure> {
+pub async fn look(
+    home: &Path,
+    cwd: &Path,
+    target: &ReviewTarget,
+) -> Result<ReviewableChanges, CommandFailure> {
     let git = RepositoryLook { home, cwd };
     match target {
         ReviewTarget::BaseBranch { branch } => git.must_exist("--base", branch).await,
         ReviewTarget::Commit { sha, .. } => git.must_exist("--commit", sha).await,
         ReviewTarget::UncommittedChanges => Ok(git.uncommitted().await),
-        ReviewTarget::Custom { .. } => Ok(Changes::Likely),
+        ReviewTarget::Custom { .. } => Ok(ReviewableChanges::Likely),
     }
 }
 
@@ -44,23 +48,27 @@ struct RepositoryLook<'a> {
 }
 
 impl RepositoryLook<'_> {
-    async fn must_exist(&self, option: &str, name: &str) -> Result<Changes, Failure> {
+    async fn must_exist(
+        &self,
+        option: &str,
+        name: &str,
+    ) -> Result<ReviewableChanges, CommandFailure> {
         let commit = format!("{name}^{{commit}}");
         let verify = ["rev-parse", "--verify", "--quiet", "--end-of-options"];
         let asked = self.ask(&[&verify[..], &[&commit]].concat()).await;
         match asked {
-            Ok(found) if found.code != Some(0) => Err(Failure::usage(format!(
+            Ok(found) if found.code != Some(0) => Err(CommandFailure::usage(format!(
                 "{option} {name}: git knows no such branch or commit in {}",
                 self.cwd.display()
             ))),
             // Without git, the reviewer will say what it cannot see.
-            Ok(_) | Err(_) => Ok(Changes::Likely),
+            Ok(_) | Err(_) => Ok(ReviewableChanges::Likely),
         }
     }
 
     /// Repositories inside this one have drivers of their own, so they are not looked into: where
     /// there are some, nobody can tell.
-    async fn uncommitted(&self) -> Changes {
+    async fn uncommitted(&self) -> ReviewableChanges {
         let changed = [
             "status",
             "--porcelain",
@@ -72,9 +80,9 @@ impl RepositoryLook<'_> {
             said.is_ok_and(|it| it.code == Some(0) && it.stdout.is_empty())
         };
         if says_nothing(self.ask(&changed).await) && says_nothing(self.ask(&nested).await) {
-            Changes::None
+            ReviewableChanges::None
         } else {
-            Changes::Likely
+            ReviewableChanges::Likely
         }
     }
 
@@ -99,8 +107,8 @@ mod tests {
 
     use troupe_protocol::op::ReviewTarget;
 
-    use super::{Changes, look};
-    use crate::failure::Failure;
+    use super::{ReviewableChanges, look};
+    use crate::failure::CommandFailure;
 
     fn run(cwd: &Path, arguments: &[&str]) {
         let identity = ["-c", "user.name=T", "-c", "user.email=t@localhost"];
@@ -133,7 +141,7 @@ mod tests {
             scene
         }
 
-        async fn look(&self, target: &ReviewTarget) -> Result<Changes, Failure> {
+        async fn look(&self, target: &ReviewTarget) -> Result<ReviewableChanges, CommandFailure> {
             look(self.home.path(), self.directory.path(), target).await
         }
     }
@@ -142,15 +150,21 @@ mod tests {
     async fn a_clean_tree_has_nothing_to_review() {
         let scene = Scene::with_a_commit();
         let uncommitted = ReviewTarget::UncommittedChanges;
-        assert_eq!(scene.look(&uncommitted).await.unwrap(), Changes::None);
+        assert_eq!(
+            scene.look(&uncommitted).await.unwrap(),
+            ReviewableChanges::None
+        );
         fs::write(scene.directory.path().join("new"), "").unwrap();
-        assert_eq!(scene.look(&uncommitted).await.unwrap(), Changes::Likely);
+        assert_eq!(
+            scene.look(&uncommitted).await.unwrap(),
+            ReviewableChanges::Likely
+        );
     }
 
     #[tokio::test]
     async fn outside_a_repository_nobody_can_tell() {
         let found = Scene::bare().look(&ReviewTarget::UncommittedChanges).await;
-        assert_eq!(found.unwrap(), Changes::Likely);
+        assert_eq!(found.unwrap(), ReviewableChanges::Likely);
     }
 
     #[tokio::test]
@@ -160,7 +174,7 @@ mod tests {
             let branch = branch.to_owned();
             scene.look(&ReviewTarget::BaseBranch { branch }).await
         };
-        assert_eq!(base("main").await.unwrap(), Changes::Likely);
+        assert_eq!(base("main").await.unwrap(), ReviewableChanges::Likely);
         let refused = base("mian").await.unwrap_err().to_string();
         let told = "--base mian: git knows no such branch or commit in ";
         assert!(refused.starts_with(told), "{refused}");
@@ -169,7 +183,7 @@ mod tests {
             let sha = sha.to_owned();
             scene.look(&ReviewTarget::Commit { sha, title: None }).await
         };
-        assert_eq!(commit("HEAD").await.unwrap(), Changes::Likely);
+        assert_eq!(commit("HEAD").await.unwrap(), ReviewableChanges::Likely);
         assert!(commit("HEAD~1").await.is_err());
     }
 
@@ -190,7 +204,7 @@ mod tests {
         fs::write(cwd.join(".gitattributes"), "* filter=mine\n").unwrap();
         fs::write(cwd.join("a"), "2").unwrap();
         let uncommitted = scene.look(&ReviewTarget::UncommittedChanges).await;
-        assert_eq!(uncommitted.unwrap(), Changes::Likely);
+        assert_eq!(uncommitted.unwrap(), ReviewableChanges::Likely);
         let missing = ReviewTarget::Commit {
             sha: "1234567890123456789012345678901234567890".to_owned(),
             title: None,

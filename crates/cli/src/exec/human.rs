@@ -10,7 +10,7 @@ mod stopped;
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
-use troupe_engine::Clock;
+use troupe_engine::SessionClock;
 use troupe_protocol::agent::SubagentLifecycle;
 use troupe_protocol::command::{FileChange, PlanStep, StepStatus, WorkStatus};
 use troupe_protocol::error::ErrorInfo;
@@ -22,24 +22,24 @@ use troupe_protocol::{AgentId, CallId, Event, EventMsg, ItemId, SessionId, TurnI
 
 use crate::exec::command_line;
 use crate::exec::event_kinds::is_left_out;
-use crate::exec::roster::Roster;
+use crate::exec::roster::AgentRoster;
 use crate::limits::{SHOWN_DIFF_LINES_MAX, SHOWN_LINE_CHARS_MAX, SHOWN_OUTPUT_LINES_MAX};
-use crate::style::Style;
+use crate::style::TextStyle;
 use crate::terminal;
 
 /// What must be remembered between events.
 #[derive(Debug)]
-pub struct Human {
-    style: Style,
+pub struct HumanOutput {
+    style: TextStyle,
     cwd: PathBuf,
     /// The session, if it can be resumed.
     kept: Option<SessionId>,
     /// What the model said last, as long as nothing follows it.
-    held: Held,
+    held: HeldMessages,
     /// What the last completed turn came to.
     final_message: Option<String>,
-    clock: Clock,
-    roster: Roster,
+    clock: SessionClock,
+    roster: AgentRoster,
     /// Who asked a person, by the id of the question.
     questions: HashMap<CallId, String>,
     totals: TokenUsage,
@@ -50,12 +50,12 @@ pub struct Human {
 
 /// What the model said in one response.
 #[derive(Debug, Default)]
-struct Held {
+struct HeldMessages {
     message: Option<String>,
     plan: Option<String>,
 }
 
-impl Held {
+impl HeldMessages {
     /// Tells whether a message says this too.
     fn is_part_of(&self, message: &str) -> bool {
         match (&self.plan, &self.message) {
@@ -66,16 +66,16 @@ impl Held {
     }
 }
 
-impl Human {
-    pub fn new(style: Style, clock: Clock) -> Self {
+impl HumanOutput {
+    pub fn new(style: TextStyle, clock: SessionClock) -> Self {
         Self {
             style,
             cwd: PathBuf::new(),
             kept: None,
-            held: Held::default(),
+            held: HeldMessages::default(),
             final_message: None,
             clock,
-            roster: Roster::default(),
+            roster: AgentRoster::default(),
             questions: HashMap::new(),
             totals: TokenUsage::default(),
             newest_command: None,
@@ -146,8 +146,8 @@ impl Human {
     /// was made with.
     pub fn made_safe(&self, text: &str) -> String {
         match self.style {
-            Style::Ansi => terminal::styled(text),
-            Style::Plain => terminal::harmless(text),
+            TextStyle::Ansi => terminal::styled(text),
+            TextStyle::Plain => terminal::harmless(text),
         }
     }
 
@@ -418,7 +418,7 @@ impl Human {
         self.said(&held) + &text
     }
 
-    fn said(&self, held: &Held) -> String {
+    fn said(&self, held: &HeldMessages) -> String {
         let message = held.message.as_deref().map(|text| self.message(text));
         let plan = held.plan.as_deref().map(terminal::harmless);
         let plan = plan.map(|text| format!("{}\n{}\n", self.style.cyan("plan"), text.trim_end()));

@@ -27,9 +27,12 @@ use troupe_protocol::item::{
 use troupe_protocol::usage::{TokenUsage, TokenUsageInfo};
 use troupe_protocol::{CallId, Event, EventMsg, ItemId, TurnItem};
 
-use agents::Collaboration;
-pub use line::Line;
-use line::{Details, ErrorText, FileChange, FileChangeKind, Item, ItemStatus, McpResult, Todo};
+use agents::CollaborationLine;
+pub use line::JsonLine;
+use line::{
+    ErrorText, FileChangeKind, ItemStatus, JsonFileChange, JsonItem, JsonItemDetails, JsonTodo,
+    McpResult,
+};
 use partial::{GrowingTexts, TextSoFar};
 
 use crate::exec::command_line;
@@ -38,11 +41,11 @@ use crate::exec::request::JsonTexts;
 
 /// What must be remembered between events.
 #[derive(Debug, Default)]
-pub struct Jsonl {
+pub struct JsonlOutput {
     /// Ids as readers see them, `item_0`, `item_1`, …, in the order of appearance.
     items: HashMap<ItemId, usize>,
     items_total: usize,
-    todo: Option<(usize, Vec<Todo>)>,
+    todo: Option<(usize, Vec<JsonTodo>)>,
     totals: TokenUsage,
     of_turn: TokenUsage,
     last_error: Option<String>,
@@ -50,11 +53,11 @@ pub struct Jsonl {
     collaborations: HashSet<CallId>,
     /// Only if somebody asked for them.
     growing: Option<GrowingTexts>,
-    stage: Stage,
+    stage: JsonlStage,
 }
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-enum Stage {
+enum JsonlStage {
     #[default]
     Before,
     InTurn,
@@ -64,7 +67,7 @@ enum Stage {
     Closing,
 }
 
-impl Jsonl {
+impl JsonlOutput {
     pub fn telling(texts: JsonTexts) -> Self {
         Self {
             growing: match texts {
@@ -78,11 +81,11 @@ impl Jsonl {
     /// Takes a piece of text in. Tells whether somebody wants to know how the text stands.
     pub fn hear_delta(&mut self, msg: &EventMsg) -> bool {
         let growing = self.growing.as_mut();
-        self.stage == Stage::InTurn && growing.is_some_and(|growing| growing.hear(msg))
+        self.stage == JsonlStage::InTurn && growing.is_some_and(|growing| growing.hear(msg))
     }
 
     /// Returns a line for each text that has grown since it was told.
-    pub fn texts_so_far(&mut self) -> Vec<Line> {
+    pub fn texts_so_far(&mut self) -> Vec<JsonLine> {
         let grown = self.growing.as_mut().map(GrowingTexts::take_grown);
         let line = |TextSoFar {
                         item,
@@ -90,28 +93,28 @@ impl Jsonl {
                         is_first,
                     }| {
             let id = self.id_of(&item);
-            let item = Item { id, details };
+            let item = JsonItem { id, details };
             if is_first {
-                Line::ItemStarted { item }
+                JsonLine::ItemStarted { item }
             } else {
-                Line::ItemUpdated { item }
+                JsonLine::ItemUpdated { item }
             }
         };
         grown.unwrap_or_default().into_iter().map(line).collect()
     }
 
     /// Returns the lines that an event becomes, usually none or one.
-    pub fn project(&mut self, event: &Event) -> Vec<Line> {
+    pub fn project(&mut self, event: &Event) -> Vec<JsonLine> {
         let is_told = match self.stage {
-            Stage::Before | Stage::InTurn => true,
-            Stage::Between => is_told_between_turns(&event.msg),
-            Stage::Closing => matches!(event.msg, EventMsg::SubagentLifecycle(_)),
+            JsonlStage::Before | JsonlStage::InTurn => true,
+            JsonlStage::Between => is_told_between_turns(&event.msg),
+            JsonlStage::Closing => matches!(event.msg, EventMsg::SubagentLifecycle(_)),
         };
         if !is_told {
             return Vec::new();
         }
         match &event.msg {
-            EventMsg::SessionConfigured(session) => vec![Line::ThreadStarted {
+            EventMsg::SessionConfigured(session) => vec![JsonLine::ThreadStarted {
                 thread_id: session.session_id.to_string(),
             }],
             EventMsg::TurnStarted(_) => {
@@ -120,23 +123,23 @@ impl Jsonl {
                     growing.end_turn();
                 }
                 self.last_error = None;
-                self.stage = Stage::InTurn;
-                vec![Line::TurnStarted]
+                self.stage = JsonlStage::InTurn;
+                vec![JsonLine::TurnStarted]
             }
             // A resumed session may first tell how an earlier turn ended; that is not ours.
-            EventMsg::TurnAborted(_) if self.stage != Stage::InTurn => Vec::new(),
+            EventMsg::TurnAborted(_) if self.stage != JsonlStage::InTurn => Vec::new(),
             EventMsg::TurnComplete(_) => {
-                self.stage = Stage::Between;
-                let end = Line::TurnCompleted {
+                self.stage = JsonlStage::Between;
+                let end = JsonLine::TurnCompleted {
                     usage: self.totals.into(),
                     turn_usage: self.of_turn.into(),
                 };
                 self.close_todo().into_iter().chain([end]).collect()
             }
             EventMsg::TurnAborted(aborted) => {
-                self.stage = Stage::Between;
+                self.stage = JsonlStage::Between;
                 let message = self.failure(aborted);
-                let end = Line::TurnFailed {
+                let end = JsonLine::TurnFailed {
                     error: ErrorText { message },
                 };
                 self.close_todo().into_iter().chain([end]).collect()
@@ -154,19 +157,19 @@ impl Jsonl {
                 self.of_turn += *usage;
                 Vec::new()
             }
-            EventMsg::Error(error) if self.stage == Stage::Between => {
+            EventMsg::Error(error) if self.stage == JsonlStage::Between => {
                 vec![self.note(error.message.clone())]
             }
-            EventMsg::StreamError(error) if self.stage == Stage::Between => {
+            EventMsg::StreamError(error) if self.stage == JsonlStage::Between => {
                 vec![self.note(error.message.clone())]
             }
             EventMsg::Error(error) => {
                 self.last_error = Some(error.message.clone());
-                vec![Line::Error {
+                vec![JsonLine::Error {
                     message: error.message.clone(),
                 }]
             }
-            EventMsg::StreamError(error) => vec![Line::Error {
+            EventMsg::StreamError(error) => vec![JsonLine::Error {
                 message: error.message.clone(),
             }],
             EventMsg::Warning { message } => vec![self.note(message.clone())],
@@ -181,7 +184,7 @@ impl Jsonl {
             EventMsg::ItemCompleted { item, .. } => self.completed(item),
             EventMsg::PlanUpdate { plan, .. } => vec![self.plan(plan)],
             EventMsg::SubagentLifecycle(event) => agents::lifecycle(event).into_iter().collect(),
-            other if let Some(collaboration) = Collaboration::of(other) => {
+            other if let Some(collaboration) = CollaborationLine::of(other) => {
                 vec![self.collaboration(collaboration)]
             }
             other => {
@@ -193,10 +196,10 @@ impl Jsonl {
 
     /// No turn comes any more.
     pub fn close(&mut self) {
-        self.stage = Stage::Closing;
+        self.stage = JsonlStage::Closing;
     }
 
-    fn started(&mut self, item: &TurnItem) -> Vec<Line> {
+    fn started(&mut self, item: &TurnItem) -> Vec<JsonLine> {
         let details = match item {
             TurnItem::CommandExecution(item) => command(item),
             TurnItem::FileChange(item) => file_change(item),
@@ -208,20 +211,20 @@ impl Jsonl {
             _ => return Vec::new(),
         };
         let id = self.id_of(item.id());
-        vec![Line::ItemStarted {
-            item: Item { id, details },
+        vec![JsonLine::ItemStarted {
+            item: JsonItem { id, details },
         }]
     }
 
-    fn completed(&mut self, item: &TurnItem) -> Vec<Line> {
+    fn completed(&mut self, item: &TurnItem) -> Vec<JsonLine> {
         if let Some(growing) = &mut self.growing {
             growing.is_whole(item.id());
         }
         let details = match item {
-            TurnItem::AgentMessage(item) => Details::AgentMessage {
+            TurnItem::AgentMessage(item) => JsonItemDetails::AgentMessage {
                 text: item.text.clone(),
             },
-            TurnItem::Plan(item) => Details::Plan {
+            TurnItem::Plan(item) => JsonItemDetails::Plan {
                 text: item.text.clone(),
             },
             TurnItem::Reasoning(item) => match reasoning(item) {
@@ -240,24 +243,24 @@ impl Jsonl {
             | TurnItem::ContextCompaction(_) => return Vec::new(),
         };
         let id = self.id_of(item.id());
-        vec![Line::ItemCompleted {
-            item: Item { id, details },
+        vec![JsonLine::ItemCompleted {
+            item: JsonItem { id, details },
         }]
     }
 
-    fn collaboration(&mut self, collaboration: Collaboration) -> Line {
-        let Collaboration {
+    fn collaboration(&mut self, collaboration: CollaborationLine) -> JsonLine {
+        let CollaborationLine {
             call_id,
             is_begin,
             details,
         } = collaboration;
         let id = self.id_of(&ItemId(call_id.0.clone()));
-        let item = Item { id, details };
+        let item = JsonItem { id, details };
         self.collaborations.insert(call_id);
         if is_begin {
-            Line::ItemStarted { item }
+            JsonLine::ItemStarted { item }
         } else {
-            Line::ItemCompleted { item }
+            JsonLine::ItemCompleted { item }
         }
     }
 
@@ -266,15 +269,15 @@ impl Jsonl {
     }
 
     /// The plan is one item that is started by its first version and completed with the turn.
-    fn plan(&mut self, plan: &[PlanStep]) -> Line {
-        let items: Vec<Todo> = plan.iter().map(todo).collect();
-        let details = Details::TodoList {
+    fn plan(&mut self, plan: &[PlanStep]) -> JsonLine {
+        let items: Vec<JsonTodo> = plan.iter().map(todo).collect();
+        let details = JsonItemDetails::TodoList {
             items: items.clone(),
         };
         if let Some((number, current)) = &mut self.todo {
             *current = items;
-            return Line::ItemUpdated {
-                item: Item {
+            return JsonLine::ItemUpdated {
+                item: JsonItem {
                     id: item_id(*number),
                     details,
                 },
@@ -282,31 +285,31 @@ impl Jsonl {
         }
         let number = self.next_number();
         self.todo = Some((number, items));
-        Line::ItemStarted {
-            item: Item {
+        JsonLine::ItemStarted {
+            item: JsonItem {
                 id: item_id(number),
                 details,
             },
         }
     }
 
-    fn close_todo(&mut self) -> Option<Line> {
+    fn close_todo(&mut self) -> Option<JsonLine> {
         let (number, items) = self.todo.take()?;
-        Some(Line::ItemCompleted {
-            item: Item {
+        Some(JsonLine::ItemCompleted {
+            item: JsonItem {
                 id: item_id(number),
-                details: Details::TodoList { items },
+                details: JsonItemDetails::TodoList { items },
             },
         })
     }
 
     /// Something to know that ends nothing.
-    fn note(&mut self, message: String) -> Line {
+    fn note(&mut self, message: String) -> JsonLine {
         let id = item_id(self.next_number());
-        Line::ItemCompleted {
-            item: Item {
+        JsonLine::ItemCompleted {
+            item: JsonItem {
                 id,
-                details: Details::Error { message },
+                details: JsonItemDetails::Error { message },
             },
         }
     }
@@ -341,14 +344,14 @@ fn item_id(number: usize) -> String {
     format!("item_{number}")
 }
 
-fn reasoning(item: &ReasoningItem) -> Option<Details> {
+fn reasoning(item: &ReasoningItem) -> Option<JsonItemDetails> {
     let text = item.summary_text.join("\n");
-    (!text.is_empty()).then_some(Details::Reasoning { text })
+    (!text.is_empty()).then_some(JsonItemDetails::Reasoning { text })
 }
 
-fn command(item: &CommandExecutionItem) -> Details {
+fn command(item: &CommandExecutionItem) -> JsonItemDetails {
     let outcome = item.outcome.as_ref();
-    Details::CommandExecution {
+    JsonItemDetails::CommandExecution {
         command: command_line::joined(&item.command),
         aggregated_output: outcome
             .map(|outcome| outcome.aggregated_output.clone())
@@ -358,8 +361,8 @@ fn command(item: &CommandExecutionItem) -> Details {
     }
 }
 
-fn file_change(item: &FileChangeItem) -> Details {
-    let changes = item.changes.iter().map(|(path, change)| FileChange {
+fn file_change(item: &FileChangeItem) -> JsonItemDetails {
+    let changes = item.changes.iter().map(|(path, change)| JsonFileChange {
         path: path.display().to_string(),
         kind: match change {
             Change::Add { .. } => FileChangeKind::Add,
@@ -367,7 +370,7 @@ fn file_change(item: &FileChangeItem) -> Details {
             Change::Update { .. } => FileChangeKind::Update,
         },
     });
-    Details::FileChange {
+    JsonItemDetails::FileChange {
         changes: changes.collect(),
         // Readers know no declined change.
         status: match item.status {
@@ -377,8 +380,8 @@ fn file_change(item: &FileChangeItem) -> Details {
     }
 }
 
-fn mcp_call(item: &McpToolCallItem) -> Details {
-    Details::McpToolCall {
+fn mcp_call(item: &McpToolCallItem) -> JsonItemDetails {
+    JsonItemDetails::McpToolCall {
         server: item.server.clone(),
         tool: item.tool.clone(),
         arguments: item.arguments.clone(),
@@ -388,16 +391,16 @@ fn mcp_call(item: &McpToolCallItem) -> Details {
     }
 }
 
-fn tool_call(item: &ToolCallItem) -> Details {
-    Details::ToolCall {
+fn tool_call(item: &ToolCallItem) -> JsonItemDetails {
+    JsonItemDetails::ToolCall {
         tool: item.tool.clone(),
         arguments: item.arguments.clone(),
         status: item.status.into(),
     }
 }
 
-fn todo(step: &PlanStep) -> Todo {
-    Todo {
+fn todo(step: &PlanStep) -> JsonTodo {
+    JsonTodo {
         text: step.step.clone(),
         completed: step.status == StepStatus::Completed,
     }

@@ -9,7 +9,7 @@ use troupe_protocol::{CallId, EventMsg, PendingQuestion, TurnItem};
 use unicode_width::{UnicodeWidthChar as _, UnicodeWidthStr as _};
 
 use crate::exec::command_line;
-use crate::exec::roster::Roster;
+use crate::exec::roster::AgentRoster;
 use crate::limits::{LIVE_ROWS_MAX, LIVE_TAIL_BYTES_MAX};
 use crate::terminal;
 
@@ -18,21 +18,21 @@ const BYTES_PER_TOKEN: u64 = 4;
 
 /// What a reader of events must remember of the present.
 #[derive(Debug, Default)]
-pub struct Live {
+pub struct LiveStatus {
     /// Since when the model is asked, and what it has sent since then.
-    thinking: Option<Thinking>,
+    thinking: Option<ModelActivity>,
     /// In the order in which they were begun.
     commands: VecDeque<RunningCommand>,
-    roster: Roster,
+    roster: AgentRoster,
     /// Questions that somebody has to answer.
     open_questions: HashSet<CallId>,
 }
 
 #[derive(Debug)]
-struct Thinking {
+struct ModelActivity {
     since_ms: i64,
     received_bytes: u64,
-    tail: Tail,
+    tail: TextTail,
 }
 
 #[derive(Debug)]
@@ -40,10 +40,10 @@ struct RunningCommand {
     call_id: CallId,
     line: String,
     since_ms: i64,
-    tail: Tail,
+    tail: TextTail,
 }
 
-impl Live {
+impl LiveStatus {
     pub fn apply(&mut self, msg: &EventMsg, now_ms: i64) {
         match msg {
             EventMsg::TurnStarted(_) | EventMsg::ResponseCompleted { .. } => self.think(now_ms),
@@ -105,10 +105,10 @@ impl Live {
     }
 
     fn think(&mut self, now_ms: i64) {
-        self.thinking = Some(Thinking {
+        self.thinking = Some(ModelActivity {
             since_ms: now_ms,
             received_bytes: 0,
-            tail: Tail::default(),
+            tail: TextTail::default(),
         });
     }
 
@@ -118,7 +118,7 @@ impl Live {
                 call_id: CallId(item.id.0.clone()),
                 line: command_line::shown(&item.command),
                 since_ms: now_ms,
-                tail: Tail::default(),
+                tail: TextTail::default(),
             });
         }
     }
@@ -139,7 +139,7 @@ impl Live {
         }
     }
 
-    fn tail(&self) -> Option<&Tail> {
+    fn tail(&self) -> Option<&TextTail> {
         match self.commands.back() {
             Some(command) => Some(&command.tail),
             None => self.thinking.as_ref().map(|thinking| &thinking.tail),
@@ -172,7 +172,7 @@ impl Live {
     }
 }
 
-impl Thinking {
+impl ModelActivity {
     fn take(&mut self, text: &str, is_whole: bool) {
         if is_whole {
             self.tail.clear();
@@ -217,9 +217,9 @@ fn elapsed(since_ms: i64, now_ms: i64) -> i64 {
 
 /// The end of a growing text.
 #[derive(Debug, Default)]
-struct Tail(String);
+struct TextTail(String);
 
-impl Tail {
+impl TextTail {
     fn push(&mut self, text: &str) {
         self.0.push_str(text);
         if self.0.len() > 2 * LIVE_TAIL_BYTES_MAX {

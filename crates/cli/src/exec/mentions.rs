@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use troupe_protocol::input::UserInput;
-use troupe_tools::{Picture, Scale};
+use troupe_tools::{ModelPicture, PictureScale};
 
 use crate::limits::MENTIONS_MAX;
 
@@ -38,7 +38,7 @@ fn named(word: &str, cwd: &Path) -> Option<(String, PathBuf)> {
 }
 
 fn input(name: String, path: PathBuf) -> UserInput {
-    let is_picture = path.is_file() && Picture::read(&path, Scale::Fitting).is_ok();
+    let is_picture = path.is_file() && ModelPicture::read(&path, PictureScale::Fitting).is_ok();
     if is_picture {
         return UserInput::LocalImage { path, detail: None };
     }

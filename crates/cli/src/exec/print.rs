@@ -7,22 +7,22 @@ use std::time::Duration;
 
 use tokio::io::{Stderr, Stdout};
 use tokio::time::Instant;
-use troupe_engine::Clock;
+use troupe_engine::SessionClock;
 use troupe_protocol::usage::TokenUsage;
 use troupe_protocol::{Event, EventMsg};
 
-use crate::exec::human::Human;
-use crate::exec::jsonl::{Jsonl, Line};
-use crate::exec::request::Output;
-use crate::exec::roster::Tally;
+use crate::exec::human::HumanOutput;
+use crate::exec::jsonl::{JsonLine, JsonlOutput};
+use crate::exec::request::ExecOutput;
+use crate::exec::roster::EndTally;
 use crate::exec::screen::LiveScreen;
 use crate::exec::stream::write;
 use crate::limits::PARTIAL_TEXT_MS_MIN;
 use crate::terminal;
 
 #[derive(Debug)]
-pub struct Printer {
-    projection: Projection,
+pub struct EventPrinter {
+    projection: EventProjection,
     stdout: Stdout,
     stderr: Stderr,
     buffer: Vec<u8>,
@@ -41,21 +41,25 @@ pub struct Printer {
 }
 
 #[derive(Debug)]
-enum Projection {
-    Jsonl(Box<Jsonl>),
-    Human(Box<Human>),
+enum EventProjection {
+    Jsonl(Box<JsonlOutput>),
+    Human(Box<HumanOutput>),
 }
 
-impl Printer {
-    pub fn new(output: Output, clock: Clock) -> Self {
+impl EventPrinter {
+    pub fn new(output: ExecOutput, clock: SessionClock) -> Self {
         Self {
             screen: match output {
-                Output::Jsonl(_) => None,
-                Output::Human(_) => LiveScreen::open(clock.clone()),
+                ExecOutput::Jsonl(_) => None,
+                ExecOutput::Human(_) => LiveScreen::open(clock.clone()),
             },
             projection: match output {
-                Output::Jsonl(texts) => Projection::Jsonl(Box::new(Jsonl::telling(texts))),
-                Output::Human(style) => Projection::Human(Box::new(Human::new(style, clock))),
+                ExecOutput::Jsonl(texts) => {
+                    EventProjection::Jsonl(Box::new(JsonlOutput::telling(texts)))
+                }
+                ExecOutput::Human(style) => {
+                    EventProjection::Human(Box::new(HumanOutput::new(style, clock)))
+                }
             },
             stdout: tokio::io::stdout(),
             stderr: tokio::io::stderr(),
@@ -88,7 +92,7 @@ impl Printer {
 
     /// Pieces of text come by the thousand: programs are told how a text stands now and then.
     fn hear_delta(&mut self, msg: &EventMsg) {
-        let Projection::Jsonl(jsonl) = &mut self.projection else {
+        let EventProjection::Jsonl(jsonl) = &mut self.projection else {
             return;
         };
         if jsonl.hear_delta(msg) && self.texts_due.is_none() {
@@ -102,7 +106,7 @@ impl Printer {
     async fn tell_texts(&mut self) {
         self.texts_due = None;
         self.texts_told = Some(Instant::now());
-        let Projection::Jsonl(jsonl) = &mut self.projection else {
+        let EventProjection::Jsonl(jsonl) = &mut self.projection else {
             return;
         };
         let lines = jsonl.texts_so_far();
@@ -114,7 +118,7 @@ impl Printer {
         }
     }
 
-    async fn write_lines(&mut self, lines: Vec<Line>) -> io::Result<()> {
+    async fn write_lines(&mut self, lines: Vec<JsonLine>) -> io::Result<()> {
         self.buffer.clear();
         for line in lines {
             serde_json::to_writer(&mut self.buffer, &line)?;
@@ -125,7 +129,7 @@ impl Printer {
 
     /// Writes what an event becomes on standard output, if programs read that.
     pub async fn show_to_programs(&mut self, event: &Event) {
-        if let Projection::Jsonl(_) = self.projection {
+        if let EventProjection::Jsonl(_) = self.projection {
             self.show(event).await;
         }
     }
@@ -133,12 +137,12 @@ impl Printer {
     /// Writes nothing more to a program: to one that ended the run itself, a line about a
     /// failed turn would look like a failure of the run.
     pub fn give_up_on_programs(&mut self) {
-        self.is_given_up = matches!(self.projection, Projection::Jsonl(_));
+        self.is_given_up = matches!(self.projection, EventProjection::Jsonl(_));
     }
 
     /// Nothing is to come but the ends of agents.
     pub fn close(&mut self) {
-        if let Projection::Jsonl(jsonl) = &mut self.projection {
+        if let EventProjection::Jsonl(jsonl) = &mut self.projection {
             jsonl.close();
         }
     }
@@ -149,23 +153,23 @@ impl Printer {
     }
 
     /// Tells a person something that no event says.
-    pub async fn tell_people(&mut self, text: &str) {
-        if let Projection::Human(_) = self.projection {
+    pub async fn print_notice(&mut self, text: &str) {
+        if let EventProjection::Human(_) = self.projection {
             self.write_progress(&format!("{text}\n")).await;
         }
     }
 
     /// Tells a person how to go on with agents that were stopped.
     pub async fn tell_stopped(&mut self) {
-        if let Projection::Human(human) = &self.projection {
+        if let EventProjection::Human(human) = &self.projection {
             let text = human.stopped_children();
             self.write_progress(&text).await;
         }
     }
 
     /// Tells a person what the run used.
-    pub async fn tell_totals(&mut self, of_tree: Option<TokenUsage>) {
-        if let Projection::Human(human) = &self.projection {
+    pub async fn print_totals(&mut self, of_tree: Option<TokenUsage>) {
+        if let EventProjection::Human(human) = &self.projection {
             let text = human.totals(of_tree);
             self.write_progress(&text).await;
         }
@@ -228,22 +232,23 @@ impl Printer {
 
     fn made_safe(&self, text: &str) -> String {
         match &self.projection {
-            Projection::Human(human) => human.made_safe(text),
-            Projection::Jsonl(_) => terminal::harmless(text),
+            EventProjection::Human(human) => human.made_safe(text),
+            EventProjection::Jsonl(_) => terminal::harmless(text),
         }
     }
 
     /// Says how the agents of the run ended: to people in a line, to programs in the last one.
-    pub async fn tell_tally(&mut self, tally: Tally) {
+    pub async fn print_tally(&mut self, tally: EndTally) {
         if self.is_broken() || self.is_given_up {
             return;
         }
         let written = match &self.projection {
-            Projection::Human(_) => {
+            EventProjection::Human(_) => {
                 self.screen = None;
                 write(&mut self.stderr, format!("{tally}\n").as_bytes()).await
             }
-            Projection::Jsonl(_) => match serde_json::to_vec(&Line::AgentsFinished(tally)) {
+            EventProjection::Jsonl(_) => match serde_json::to_vec(&JsonLine::AgentsFinished(tally))
+            {
                 Ok(mut line) => {
                     line.push(b'\n');
                     write(&mut self.stdout, &line).await
@@ -263,7 +268,7 @@ impl Printer {
         if let Some(failure) = self.failure {
             return Err(failure);
         }
-        let Projection::Human(human) = &mut self.projection else {
+        let EventProjection::Human(human) = &mut self.projection else {
             return Ok(());
         };
         let Some(message) = human.take_final_message() else {
@@ -275,11 +280,11 @@ impl Printer {
 
     async fn write(&mut self, event: &Event) -> io::Result<()> {
         match &mut self.projection {
-            Projection::Jsonl(jsonl) => {
+            EventProjection::Jsonl(jsonl) => {
                 let lines = jsonl.project(event);
                 self.write_lines(lines).await
             }
-            Projection::Human(human) => {
+            EventProjection::Human(human) => {
                 let text = human.project(event);
                 self.write_progress(&text).await;
                 Ok(())

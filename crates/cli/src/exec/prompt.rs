@@ -41,7 +41,7 @@ impl std::error::Error for PromptError {}
 
 /// Where text may come from besides the argument.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Stdin {
+pub enum StdinKind {
     /// A person sits there: it is not read.
     Terminal,
     Piped,
@@ -51,15 +51,15 @@ pub enum Stdin {
 /// other argument, what is piped in comes after it, marked as such.
 pub fn assemble(
     argument: Option<&str>,
-    stdin: Stdin,
+    stdin: StdinKind,
     source: impl Read,
 ) -> Result<String, PromptError> {
     match (argument, stdin) {
         // Who asks for it at a terminal types it, and ends it with Ctrl-D.
-        (Some("-"), _) | (None, Stdin::Piped) => usable(read(source)?),
-        (Some(text), Stdin::Terminal) => usable(text.to_owned()),
-        (None, Stdin::Terminal) => Err(PromptError::Missing),
-        (Some(text), Stdin::Piped) => {
+        (Some("-"), _) | (None, StdinKind::Piped) => usable(read(source)?),
+        (Some(text), StdinKind::Terminal) => usable(text.to_owned()),
+        (None, StdinKind::Terminal) => Err(PromptError::Missing),
+        (Some(text), StdinKind::Piped) => {
             let piped = read(source)?;
             if piped.trim().is_empty() {
                 return usable(text.to_owned());
@@ -114,13 +114,13 @@ fn utf16(bytes: &[u8], unit: fn([u8; 2]) -> u16) -> Result<String, PromptError> 
 #[cfg(test)]
 mod tests {
     use super::PromptError::{Empty, Encoding, Missing, TooLong};
-    use super::Stdin::{Piped, Terminal};
-    use super::{PromptError, Stdin, assemble};
+    use super::StdinKind::{Piped, Terminal};
+    use super::{PromptError, StdinKind, assemble};
     use troupe_engine::limits::INPUT_CHARS_MAX;
 
     fn check(
         argument: Option<&str>,
-        stdin: Stdin,
+        stdin: StdinKind,
         piped: &[u8],
         expected: Result<&str, PromptError>,
     ) {

@@ -16,7 +16,7 @@ pub struct TurnLimits {
 }
 
 /// Returns who wanted what, and what would allow it.
-pub fn refused(request: &EventMsg, limits: TurnLimits) -> Option<String> {
+pub fn refusal_message(request: &EventMsg, limits: TurnLimits) -> Option<String> {
     let text = match request {
         EventMsg::ExecApprovalRequest(request) => command(request),
         EventMsg::ApplyPatchApprovalRequest(request) => patch(request, limits),
@@ -92,7 +92,7 @@ mod tests {
     use serde_json::json;
     use troupe_protocol::EventMsg;
 
-    use super::{TurnLimits, refused};
+    use super::{TurnLimits, refusal_message};
 
     #[test]
     fn a_refusal_says_what_was_refused_and_the_command_that_would_allow_it() {
@@ -103,7 +103,7 @@ mod tests {
             "proposed_rules": [{"prefix": ["git", "commit"], "outside_sandbox": true}],
         }));
         assert_eq!(
-            refused(&request.unwrap(), TurnLimits::default()).unwrap(),
+            refusal_message(&request.unwrap(), TurnLimits::default()).unwrap(),
             "refused: the agent asked to run this outside the sandbox, and nobody is at a terminal \
              to be asked: git commit -m x\n  allow it: troupe rules add allow --outside -- git \
              commit\n  allow everything that is asked for: -c headless_approvals=approve"
@@ -122,7 +122,7 @@ mod tests {
                 is_planning,
                 is_read_only,
             };
-            refused(&request, limits).unwrap()
+            refusal_message(&request, limits).unwrap()
         };
         assert!(told(true, true).contains("--no-plan"));
         assert!(!told(true, true).contains("--add-dir"));

@@ -8,8 +8,8 @@ use troupe_protocol::event::ReviewOutput;
 use crate::commands::{print, tell};
 use crate::exec::request::ReviewForm;
 use crate::exec::review::findings;
-use crate::exec::roster::Roster;
-use crate::failure::{Exit, Failure, Outcome};
+use crate::exec::roster::AgentRoster;
+use crate::failure::{CommandExit, CommandFailure, Outcome};
 
 /// How the task of a run ended.
 #[derive(Debug)]
@@ -21,7 +21,7 @@ pub enum TaskEnd {
 
 /// Whether the run was stopped, and by whom.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Stopping {
+pub enum RunStop {
     No,
     /// A person asked, or nobody reads any more.
     Interrupted,
@@ -33,7 +33,7 @@ pub enum Stopping {
     TurnLimit,
 }
 
-impl Stopping {
+impl RunStop {
     /// Returns what stays written at the agents that were stopped with the run.
     pub fn note(self) -> &'static str {
         match self {
@@ -52,27 +52,27 @@ impl Stopping {
 
 /// Where it is told.
 #[derive(Debug)]
-pub struct Report {
+pub struct RunReport {
     pub cwd: PathBuf,
     pub review: Option<ReviewForm>,
     pub last_message_file: Option<PathBuf>,
     pub children_must_succeed: bool,
 }
 
-impl Report {
+impl RunReport {
     /// Writes what the run came to.
-    pub fn exit(&self, end: Option<TaskEnd>, stopping: Stopping, roster: &Roster) -> Outcome {
+    pub fn exit(&self, end: Option<TaskEnd>, stopping: RunStop, roster: &AgentRoster) -> Outcome {
         match stopping {
-            Stopping::Terminated => return Ok(Exit::Terminated),
-            Stopping::Escalated => return Ok(Exit::ApprovalNeeded),
-            Stopping::TurnLimit => return Ok(Exit::TurnLimit),
-            Stopping::No | Stopping::Interrupted => {}
+            RunStop::Terminated => return Ok(CommandExit::Terminated),
+            RunStop::Escalated => return Ok(CommandExit::ApprovalNeeded),
+            RunStop::TurnLimit => return Ok(CommandExit::TurnLimit),
+            RunStop::No | RunStop::Interrupted => {}
         }
         match end {
             Some(TaskEnd::Completed { .. } | TaskEnd::Reviewed(_))
-                if stopping == Stopping::Interrupted =>
+                if stopping == RunStop::Interrupted =>
             {
-                Ok(Exit::Failed)
+                Ok(CommandExit::Failed)
             }
             Some(TaskEnd::Completed { message }) => {
                 if let Some(path) = &self.last_message_file {
@@ -80,16 +80,16 @@ impl Report {
                 }
                 Ok(
                     if self.children_must_succeed && !roster.failed().is_empty() {
-                        Exit::ChildFailed
+                        CommandExit::ChildFailed
                     } else {
-                        Exit::Success
+                        CommandExit::Success
                     },
                 )
             }
             Some(TaskEnd::Reviewed(Some(output))) => {
                 let text = match self.review {
                     Some(ReviewForm::Json) => {
-                        serde_json::to_string(&output).map_err(Failure::failed)? + "\n"
+                        serde_json::to_string(&output).map_err(CommandFailure::failed)? + "\n"
                     }
                     Some(ReviewForm::Text) | None => findings(&output, &self.cwd),
                 };
@@ -97,19 +97,19 @@ impl Report {
                     write_last_message(path, Some(&text))?;
                 }
                 print(&text)?;
-                Ok(Exit::Success)
+                Ok(CommandExit::Success)
             }
             Some(TaskEnd::Reviewed(None)) => {
                 let text = "the reviewer came to no result";
-                Err(Failure::failed(anyhow::Error::msg(text)))
+                Err(CommandFailure::failed(anyhow::Error::msg(text)))
             }
             // What was said before it is not the answer of this run.
-            Some(TaskEnd::Aborted) | None => Ok(Exit::Failed),
+            Some(TaskEnd::Aborted) | None => Ok(CommandExit::Failed),
         }
     }
 }
 
-fn write_last_message(path: &Path, message: Option<&str>) -> Result<(), Failure> {
+fn write_last_message(path: &Path, message: Option<&str>) -> Result<(), CommandFailure> {
     if message.is_none() {
         tell(&format!(
             "warning: the task ended without a message; {} is empty",
@@ -118,5 +118,5 @@ fn write_last_message(path: &Path, message: Option<&str>) -> Result<(), Failure>
     }
     std::fs::write(path, message.unwrap_or_default())
         .with_context(|| format!("cannot write {}", path.display()))
-        .map_err(Failure::failed)
+        .map_err(CommandFailure::failed)
 }

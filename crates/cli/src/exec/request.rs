@@ -3,53 +3,53 @@
 use std::num::NonZeroU32;
 use std::path::PathBuf;
 
-use troupe_agents::Recovery;
+use troupe_agents::RecoveryPolicy;
 use troupe_protocol::ResponseId;
 use troupe_protocol::input::UserInput;
 use troupe_protocol::op::ReviewTarget;
 
-use crate::exec::children::Children;
-use crate::exec::shape::Shape;
+use crate::exec::shape::AnswerShape;
+use crate::exec::unfinished_children::UnfinishedChildren;
 use crate::layers::ConfigSource;
-use crate::style::Style;
+use crate::style::TextStyle;
 
 #[derive(Debug)]
-pub struct Request {
+pub struct ExecRequest {
     pub source: ConfigSource,
     pub cwd: PathBuf,
     /// Writable besides the working directory.
     pub add_dirs: Vec<PathBuf>,
-    pub continues: Continue,
-    pub task: Task,
-    pub output: Output,
+    pub continues: SessionChoice,
+    pub task: ExecTask,
+    pub output: ExecOutput,
     pub last_message_file: Option<PathBuf>,
     /// How often the first agent's model may be asked.
     pub turns_max: Option<NonZeroU32>,
     pub ephemeral: bool,
-    pub cassette: Cassette,
-    pub children: Children,
+    pub cassette: CassetteMode,
+    pub children: UnfinishedChildren,
     /// Whether a child's failure is one of the run.
     pub children_must_succeed: bool,
     /// What becomes of agents that were at work when the session ended; as configured if
     /// absent.
-    pub recovery: Option<Recovery>,
+    pub recovery: Option<RecoveryPolicy>,
 }
 
-impl Request {
+impl ExecRequest {
     /// A new session of its own, with everything else as configured.
-    pub fn new(source: ConfigSource, cwd: PathBuf, task: Task, output: Output) -> Self {
+    pub fn new(source: ConfigSource, cwd: PathBuf, task: ExecTask, output: ExecOutput) -> Self {
         Self {
             source,
             cwd,
             add_dirs: Vec::new(),
-            continues: Continue::New,
+            continues: SessionChoice::New,
             task,
             output,
             last_message_file: None,
             turns_max: None,
             ephemeral: false,
-            cassette: Cassette::None,
-            children: Children::default(),
+            cassette: CassetteMode::None,
+            children: UnfinishedChildren::default(),
             children_must_succeed: false,
             recovery: None,
         }
@@ -58,16 +58,16 @@ impl Request {
 
 /// What the run is for.
 #[derive(Debug)]
-pub enum Task {
+pub enum ExecTask {
     Prompt {
         text: String,
         images: Vec<PathBuf>,
         /// What the text points at.
         mentioned: Vec<UserInput>,
-        shape: Option<Shape>,
+        shape: Option<AnswerShape>,
     },
     /// Only what the agents of a resumed session have left to do.
-    GoOn { shape: Option<Shape> },
+    GoOn { shape: Option<AnswerShape> },
     /// The history becomes a summary.
     Compact,
     Review {
@@ -76,7 +76,7 @@ pub enum Task {
     },
 }
 
-impl Task {
+impl ExecTask {
     pub fn prompt(text: impl Into<String>) -> Self {
         Self::Prompt {
             text: text.into(),
@@ -96,7 +96,7 @@ pub enum ReviewForm {
 
 /// Which conversation the prompt belongs to.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Continue {
+pub enum SessionChoice {
     New,
     /// By id, by the first characters of it, by name, or by the file of another agent.
     Resume(String),
@@ -111,9 +111,9 @@ pub enum Continue {
 
 /// Who reads what happens.
 #[derive(Debug, Clone, Copy)]
-pub enum Output {
+pub enum ExecOutput {
     Jsonl(JsonTexts),
-    Human(Style),
+    Human(TextStyle),
 }
 
 /// When programs are told of a text of the model.
@@ -127,7 +127,7 @@ pub enum JsonTexts {
 
 /// Whether the model's answers come from, or go to, a file.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub enum Cassette {
+pub enum CassetteMode {
     #[default]
     None,
     Record(PathBuf),

@@ -9,11 +9,11 @@ use troupe_protocol::outcome::OutcomeClass;
 use troupe_protocol::{AgentId, SessionId, TaskOutcome};
 
 #[derive(Debug, Default)]
-pub struct Roster(BTreeMap<AgentId, Known>);
+pub struct AgentRoster(BTreeMap<AgentId, RosterEntry>);
 
 /// One agent.
 #[derive(Debug)]
-pub struct Known {
+pub struct RosterEntry {
     pub session: SessionId,
     pub path: String,
     pub summary: Option<String>,
@@ -28,7 +28,7 @@ pub struct Known {
 
 /// How many agents ended how, by the last task of each.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
-pub struct Tally {
+pub struct EndTally {
     pub completed: u32,
     pub failed: u32,
     pub interrupted: u32,
@@ -37,7 +37,7 @@ pub struct Tally {
     pub unfinished: u32,
 }
 
-impl fmt::Display for Tally {
+impl fmt::Display for EndTally {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self {
             completed,
@@ -64,7 +64,7 @@ fn class(status: &AgentStatus) -> Option<OutcomeClass> {
     status.outcome().map(TaskOutcome::class)
 }
 
-impl Known {
+impl RosterEntry {
     fn new(session: SessionId, path: String, status: AgentStatus, now_ms: i64) -> Self {
         Self {
             session,
@@ -91,17 +91,17 @@ impl Known {
     }
 }
 
-impl Roster {
+impl AgentRoster {
     /// Takes in what is new. Returns the agent if it is new or stands otherwise now.
-    pub fn apply(&mut self, event: &SubagentLifecycle, now_ms: i64) -> Option<&Known> {
+    pub fn apply(&mut self, event: &SubagentLifecycle, now_ms: i64) -> Option<&RosterEntry> {
         match event {
             SubagentLifecycle::Created { subagent } => {
                 let path = subagent.path.clone();
                 let path = path.unwrap_or_else(|| subagent.agent_id.to_string());
                 let status = subagent.status.clone();
-                let known = Known {
+                let known = RosterEntry {
                     summary: subagent.summary.clone(),
-                    ..Known::new(subagent.session_id, path, status, now_ms)
+                    ..RosterEntry::new(subagent.session_id, path, status, now_ms)
                 };
                 self.0.insert(subagent.agent_id, known);
                 self.0.get(&subagent.agent_id)
@@ -114,7 +114,7 @@ impl Roster {
             } => {
                 let known = self.0.entry(*agent_id).or_insert_with(|| {
                     let path = agent_id.to_string();
-                    Known::new(*session_id, path, AgentStatus::NotFound, now_ms)
+                    RosterEntry::new(*session_id, path, AgentStatus::NotFound, now_ms)
                 });
                 if known.status == *status {
                     return None;
@@ -139,8 +139,8 @@ impl Roster {
     }
 
     /// Returns how the agents ended; none if there are none.
-    pub fn tally(&self) -> Option<Tally> {
-        let mut tally = Tally::default();
+    pub fn tally(&self) -> Option<EndTally> {
+        let mut tally = EndTally::default();
         for known in self.0.values() {
             let count = match known.end.filter(|_| is_over(&known.status)) {
                 Some(OutcomeClass::Completed) => &mut tally.completed,
@@ -169,10 +169,10 @@ impl Roster {
 
     /// Returns the paths of agents whose last task failed.
     pub fn failed(&self) -> Vec<&str> {
-        self.paths(Known::has_failed)
+        self.paths(RosterEntry::has_failed)
     }
 
-    fn paths(&self, wanted: impl Fn(&Known) -> bool) -> Vec<&str> {
+    fn paths(&self, wanted: impl Fn(&RosterEntry) -> bool) -> Vec<&str> {
         let agents = self.0.values().filter(|known| wanted(known));
         agents.map(|known| known.path.as_str()).collect()
     }

@@ -14,8 +14,10 @@ use std::num::NonZeroU32;
 use std::sync::Arc;
 
 use serde_json::Value;
-use troupe_agents::{Agents, AgentsConfigurator};
-use troupe_engine::{AnswerCheck, Clock, EventStream, Later, SessionHandle, TaskTerms, spawn};
+use troupe_agents::{AgentsConfigurator, TreeHandle};
+use troupe_engine::{
+    AnswerCheck, Completion, EventStream, SessionClock, SessionHandle, TaskTerms, spawn,
+};
 use troupe_model::ConnectError;
 use troupe_protocol::approval::ReviewDecision;
 use troupe_protocol::error::ErrorInfo;
@@ -24,34 +26,34 @@ use troupe_protocol::op::{ConfigureSession, ReviewRequest};
 use troupe_protocol::policy::{CollaborationMode, SandboxMode};
 use troupe_protocol::session::{SessionSource, TurnOverrides};
 use troupe_protocol::{Event, EventMsg, Op, Submission, SubmissionId};
-use troupe_server::headless::{Heard, Standin};
+use troupe_server::headless::{HeadlessApprover, HeadlessReaction};
 
 use crate::commands::tell;
 use crate::control::{self, act::GO_ON};
-use crate::exec::changes::{self, Changes};
-use crate::exec::children::{Children, cancel_all};
-use crate::exec::escalation::plea;
-use crate::exec::going_on::{EarlierRun, LastEnd, revive_children};
-use crate::exec::introduction::introduce;
-use crate::exec::invitation::invite;
-use crate::exec::left_over::left_over;
+use crate::exec::approval_required::approval_required_message;
+use crate::exec::changes::{self, ReviewableChanges};
+use crate::exec::missing_creation::missing_creation_event;
 use crate::exec::no_model::HOW_TO_CONFIGURE;
-use crate::exec::print::Printer;
-use crate::exec::refusal::{TurnLimits, refused};
-use crate::exec::report::{Report, Stopping, TaskEnd};
-use crate::exec::request::{Request, ReviewForm, Task};
-use crate::exec::roster::Roster;
-use crate::exec::shape::Shape;
-use crate::exec::signals::{StopRequest, StopRequests};
+use crate::exec::pending_approval::pending_approval_hint;
+use crate::exec::print::EventPrinter;
+use crate::exec::refusal::{TurnLimits, refusal_message};
+use crate::exec::report::{RunReport, RunStop, TaskEnd};
+use crate::exec::request::{ExecRequest, ExecTask, ReviewForm};
+use crate::exec::resume_stopped::{EarlierRun, LastEnd, revive_children};
+use crate::exec::roster::AgentRoster;
+use crate::exec::shape::AnswerShape;
+use crate::exec::signals::{ExitSignal, ExitSignals};
+use crate::exec::stopped_agents::stopped_agents_notice;
 use crate::exec::target::configure_session;
-use crate::failure::{Exit, Failure, Outcome};
-use crate::provider::ModelTrouble;
-use crate::wiring::{Grove, Wiring};
-use person::{Person, typed};
+use crate::exec::unfinished_children::{UnfinishedChildren, cancel_all};
+use crate::failure::{CommandExit, CommandFailure, Outcome};
+use crate::provider::ModelSetupError;
+use crate::wiring::{RootDeps, Wiring};
+use person::{TerminalPerson, typed};
 
 /// Runs a request to its end.
-pub async fn run(request: Request) -> Outcome {
-    let Request {
+pub async fn run(request: ExecRequest) -> Outcome {
+    let ExecRequest {
         source,
         cwd,
         add_dirs,
@@ -66,19 +68,19 @@ pub async fn run(request: Request) -> Outcome {
         children_must_succeed,
         recovery,
     } = request;
-    if let Task::Review { target, form } = &task
-        && changes::look(source.home.path(), &cwd, target).await? == Changes::None
+    if let ExecTask::Review { target, form } = &task
+        && changes::look(source.home.path(), &cwd, target).await? == ReviewableChanges::None
     {
-        let report = Report {
+        let report = RunReport {
             cwd,
             review: Some(*form),
             last_message_file,
             children_must_succeed,
         };
         let end = TaskEnd::Reviewed(Some(changes::no_changes()));
-        return report.exit(Some(end), Stopping::No, &Roster::default());
+        return report.exit(Some(end), RunStop::No, &AgentRoster::default());
     }
-    let goes_on = matches!(task, Task::GoOn { .. });
+    let goes_on = matches!(task, ExecTask::GoOn { .. });
     let home = source.home.clone();
     let wiring = Wiring::new(source, &cwd, SessionSource::Exec)?
         .with_add_dirs(add_dirs.clone())
@@ -98,11 +100,11 @@ pub async fn run(request: Request) -> Outcome {
     };
     let rights = &wiring.here().settings.rights;
     let is_read_only = rights.sandbox_mode == SandboxMode::ReadOnly;
-    let standin = Standin::new(rights.headless());
-    let person = Person::at_terminal(output).filter(|_| rights.asks_at_terminal());
+    let standin = HeadlessApprover::new(rights.headless());
+    let person = TerminalPerson::at_terminal(output).filter(|_| rights.asks_at_terminal());
 
-    let mut stop = StopRequests::listen().map_err(Failure::not_started)?;
-    let Grove {
+    let mut stop = ExitSignals::listen().map_err(CommandFailure::not_started)?;
+    let RootDeps {
         mut deps,
         configurator,
     } = wiring.with_agents(recovery);
@@ -113,16 +115,16 @@ pub async fn run(request: Request) -> Outcome {
     let clock = deps.clock.clone();
     let (handle, events) = spawn(deps);
     let _control = control::serve(&configurator, home.path(), Some(events.tap()));
-    let mut run = Run {
+    let mut run = ExecRun {
         handle,
         events,
         configurator,
-        printer: Printer::new(output, clock.clone()),
+        printer: EventPrinter::new(output, clock.clone()),
         clock,
         standin,
         person,
         children,
-        roster: Roster::default(),
+        roster: AgentRoster::default(),
         task: SubmissionId(uuid::Uuid::new_v4().to_string()),
         review: None,
         turn: None,
@@ -133,23 +135,23 @@ pub async fn run(request: Request) -> Outcome {
         end: None,
         earlier,
         has_worked: false,
-        stopping: Stopping::No,
+        stopping: RunStop::No,
         stopped_children: false,
         submissions: 0,
     };
     run.open(configure, &mut stop).await?;
     run.begin(task).await?;
-    if run.follow(&mut stop).await? == Followed::Killed {
-        return Ok(Exit::Killed);
+    if run.follow(&mut stop).await? == FollowEnd::Killed {
+        return Ok(CommandExit::Killed);
     }
-    if goes_on && !run.has_worked && run.stopping == Stopping::No {
-        let text = left_over(run.configurator.agents()).await;
+    if goes_on && !run.has_worked && run.stopping == RunStop::No {
+        let text = stopped_agents_notice(run.configurator.agents()).await;
         run.close(&mut stop).await?.printed?;
         tell(&text);
-        return Ok(Exit::Success);
+        return Ok(CommandExit::Success);
     }
     let ended = run.close(&mut stop).await?;
-    let report = Report {
+    let report = RunReport {
         cwd,
         review: ended.review,
         last_message_file,
@@ -162,17 +164,17 @@ pub async fn run(request: Request) -> Outcome {
 }
 
 /// A session with what it is here for.
-struct Run {
+struct ExecRun {
     handle: SessionHandle,
     events: EventStream,
     configurator: Arc<AgentsConfigurator>,
-    printer: Printer,
-    clock: Clock,
-    standin: Standin,
+    printer: EventPrinter,
+    clock: SessionClock,
+    standin: HeadlessApprover,
     /// Who can be asked, instead of the stand-in.
-    person: Option<Person>,
-    children: Children,
-    roster: Roster,
+    person: Option<TerminalPerson>,
+    children: UnfinishedChildren,
+    roster: AgentRoster,
     /// The submission that the run is about.
     task: SubmissionId,
     /// Set if it is a review, which has no turn of its own.
@@ -185,46 +187,46 @@ struct Run {
     earlier: EarlierRun,
     /// Whether anybody in the tree did something.
     has_worked: bool,
-    stopping: Stopping,
+    stopping: RunStop,
     /// Whether others than the first agent were stopped with the run.
     stopped_children: bool,
     submissions: u64,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Followed {
+enum FollowEnd {
     ToTheEnd,
     /// Somebody asked twice.
     Killed,
 }
 
 /// What is left of a run.
-struct Ended {
+struct EndedRun {
     end: Option<TaskEnd>,
     review: Option<ReviewForm>,
-    stopping: Stopping,
-    roster: Roster,
+    stopping: RunStop,
+    roster: AgentRoster,
     printed: io::Result<()>,
 }
 
-impl Run {
+impl ExecRun {
     /// Configures the session; what comes before that is done is shown too.
     async fn open(
         &mut self,
         configure: ConfigureSession,
-        stop: &mut StopRequests,
-    ) -> Result<(), Failure> {
+        stop: &mut ExitSignals,
+    ) -> Result<(), CommandFailure> {
         self.submit(Op::ConfigureSession(configure)).await?;
         loop {
             let event = tokio::select! {
                 event = self.events.next() => event.ok_or_else(ended_early)?,
-                _ = stop.next() => return Err(Failure::failed(anyhow::Error::msg("interrupted"))),
+                _ = stop.next() => return Err(CommandFailure::failed(anyhow::Error::msg("interrupted"))),
             };
             if let EventMsg::Error(error) = &event.msg {
                 // A person reads it once, as the reason why the program ends.
                 self.printer.show_to_programs(&event).await;
                 let error = anyhow::Error::msg(error.message.clone());
-                return Err(Failure::not_started(error));
+                return Err(CommandFailure::not_started(error));
             }
             self.printer.show(&event).await;
             if let EventMsg::SessionConfigured(_) = &event.msg {
@@ -233,24 +235,24 @@ impl Run {
         }
     }
 
-    async fn begin(&mut self, task: Task) -> Result<(), Failure> {
+    async fn begin(&mut self, task: ExecTask) -> Result<(), CommandFailure> {
         let op = match task {
-            Task::Prompt {
+            ExecTask::Prompt {
                 text,
                 images,
                 mentioned,
                 shape,
             } => {
-                let output_schema = shape.map(Shape::into_value);
+                let output_schema = shape.map(AnswerShape::into_value);
                 let images = images
                     .into_iter()
                     .map(|path| UserInput::LocalImage { path, detail: None });
                 let items = images.chain([UserInput::text(text)]).chain(mentioned);
                 user_turn(items, output_schema)
             }
-            Task::GoOn { shape } => return self.go_on(shape).await,
-            Task::Compact => Op::Compact,
-            Task::Review { target, form } => {
+            ExecTask::GoOn { shape } => return self.resume_stopped_agents(shape).await,
+            ExecTask::Compact => Op::Compact,
+            ExecTask::Review { target, form } => {
                 self.review = Some(form);
                 let review_request = ReviewRequest {
                     target,
@@ -265,7 +267,10 @@ impl Run {
 
     /// Has everybody go on who was stopped with the last run. The root comes first: a report of a
     /// child could begin a task, which the root's own would replace.
-    async fn go_on(&mut self, shape: Option<Shape>) -> Result<(), Failure> {
+    async fn resume_stopped_agents(
+        &mut self,
+        shape: Option<AnswerShape>,
+    ) -> Result<(), CommandFailure> {
         let is_roots = match self.earlier.last_end {
             LastEnd::Done => false,
             // A tree has its root go on by itself.
@@ -275,7 +280,7 @@ impl Run {
         if is_roots {
             let id = self.task.clone();
             // What was asked for in a shape still is, unless another one is named now.
-            let schema = shape.map(Shape::into_value);
+            let schema = shape.map(AnswerShape::into_value);
             let schema = schema.or_else(|| self.earlier.output_schema.take());
             let op = user_turn([UserInput::text(GO_ON)], schema);
             self.send(Submission { id, op }).await?;
@@ -286,7 +291,7 @@ impl Run {
             && let Err(trouble) = revive_children(&agents).await
         {
             let text = format!("warning: not all children go on: {trouble}");
-            self.printer.tell_people(&text).await;
+            self.printer.print_notice(&text).await;
         }
         Ok(())
     }
@@ -297,43 +302,43 @@ impl Run {
     }
 
     /// Shows events until the task is over and the tree has come to rest.
-    async fn follow(&mut self, stop: &mut StopRequests) -> Result<Followed, Failure> {
-        let mut rest: Option<Later> = None;
+    async fn follow(&mut self, stop: &mut ExitSignals) -> Result<FollowEnd, CommandFailure> {
+        let mut rest: Option<Completion> = None;
         loop {
             if rest.is_none() && self.end.is_some() {
-                rest = Some(self.come_to_rest().await);
+                rest = Some(self.settle_children().await);
             }
             tokio::select! {
                 // Pieces of text come by the thousand; a signal can wait for one of them.
                 biased;
                 event = self.events.next() => {
                     let event = event.ok_or_else(ended_early)?;
-                    self.take(&event).await;
+                    self.handle_event(&event).await;
                     self.answer(&event).await?;
                     if is_turn_limit(&event.msg) {
-                        self.stop(Stopping::TurnLimit).await?;
+                        self.stop(RunStop::TurnLimit).await?;
                     }
-                    if self.children.is_settled_by_deeds() && is_end_of_turn(&event.msg) {
+                    if self.children.acts_after_each_task() && is_end_of_turn(&event.msg) {
                         rest = None;
                     }
                     // Nobody reads any more: there is no sense in going on.
                     if self.printer.is_broken() {
-                        self.stop(Stopping::Interrupted).await?;
+                        self.stop(RunStop::Interrupted).await?;
                     }
                 }
                 refusal = self.standin.due() => self.submit(refusal).await?,
                 line = typed(&mut self.person) => self.take_line(line).await?,
-                () = later(&mut rest) => {
-                    self.tell_total().await;
-                    return Ok(Followed::ToTheEnd);
+                () = wait_if_any(&mut rest) => {
+                    self.print_totals().await;
+                    return Ok(FollowEnd::ToTheEnd);
                 }
                 request = stop.next() => {
-                    if self.stopping != Stopping::No {
-                        return Ok(Followed::Killed);
+                    if self.stopping != RunStop::No {
+                        return Ok(FollowEnd::Killed);
                     }
                     self.stop(match request {
-                        StopRequest::Interrupt => Stopping::Interrupted,
-                        StopRequest::Terminate => Stopping::Terminated,
+                        ExitSignal::Interrupt => RunStop::Interrupted,
+                        ExitSignal::Terminate => RunStop::Terminated,
                     })
                     .await?;
                 }
@@ -343,14 +348,16 @@ impl Run {
     }
 
     /// Shows an event and keeps the score.
-    async fn take(&mut self, event: &Event) {
-        if let Some(introduction) = introduce(&self.configurator, &self.roster, event).await {
-            self.take_in(&introduction).await;
+    async fn handle_event(&mut self, event: &Event) {
+        if let Some(introduction) =
+            missing_creation_event(&self.configurator, &self.roster, event).await
+        {
+            self.apply_event(&introduction).await;
         }
-        self.take_in(event).await;
+        self.apply_event(event).await;
     }
 
-    async fn take_in(&mut self, event: &Event) {
+    async fn apply_event(&mut self, event: &Event) {
         self.printer.show(event).await;
         match &event.msg {
             EventMsg::SubagentLifecycle(change) => {
@@ -404,69 +411,71 @@ impl Run {
     }
 
     /// Does with the children what was asked. Returns what is over when nothing runs.
-    async fn come_to_rest(&mut self) -> Later {
+    async fn settle_children(&mut self) -> Completion {
         let Some(agents) = self.configurator.agents() else {
             return Box::pin(std::future::ready(()));
         };
         let working = self.roster.at_work().join(", ");
-        if !working.is_empty() && self.stopping == Stopping::No {
+        if !working.is_empty() && self.stopping == RunStop::No {
             let text = match self.children {
-                Children::Wait => format!("waiting for {working}"),
-                Children::Cancel => format!("stopping {working}"),
-                Children::Release => format!("waiting for {working}, on which nobody will act"),
+                UnfinishedChildren::Wait => format!("waiting for {working}"),
+                UnfinishedChildren::Cancel => format!("stopping {working}"),
+                UnfinishedChildren::Release => {
+                    format!("waiting for {working}, on which nobody will act")
+                }
             };
-            self.printer.tell_people(&text).await;
+            self.printer.print_notice(&text).await;
             if let Err(trouble) = self.children.settle(&agents).await {
                 self.printer
-                    .tell_people(&format!("warning: {trouble}"))
+                    .print_notice(&format!("warning: {trouble}"))
                     .await;
             }
         }
-        Box::pin(async move { agents.quiet().await })
+        Box::pin(async move { agents.wait_until_idle().await })
     }
 
     /// Says what the run used.
-    async fn tell_total(&mut self) {
-        let planted = self.configurator.agents().filter(Agents::is_planted);
+    async fn print_totals(&mut self) {
+        let planted = self.configurator.agents().filter(TreeHandle::is_planted);
         let of_tree = match planted {
             // A tree that has ended by itself has nobody to count.
             Some(agents) => agents.user().view("root").await.ok(),
             None => None,
         };
         let of_tree = of_tree.map(|root| root.subtree_usage);
-        self.printer.tell_totals(of_tree).await;
+        self.printer.print_totals(of_tree).await;
     }
 
     /// Stops the session's task and every child's.
-    async fn stop(&mut self, why: Stopping) -> Result<(), Failure> {
-        if self.stopping != Stopping::No {
+    async fn stop(&mut self, why: RunStop) -> Result<(), CommandFailure> {
+        if self.stopping != RunStop::No {
             return Ok(());
         }
         self.stopping = why;
-        if why == Stopping::Terminated {
+        if why == RunStop::Terminated {
             self.printer.give_up_on_programs();
         }
         let is_ahead = self.end.is_none() && self.review.is_none();
         // At the limit the session has stopped its task itself.
-        if (self.turn.is_some() || is_ahead) && why != Stopping::TurnLimit {
+        if (self.turn.is_some() || is_ahead) && why != RunStop::TurnLimit {
             self.submit(Op::Interrupt).await?;
         }
-        if let Some(agents) = self.configurator.agents().filter(Agents::is_planted) {
+        if let Some(agents) = self.configurator.agents().filter(TreeHandle::is_planted) {
             let working = self.roster.at_work();
             self.stopped_children = !working.is_empty();
             if !working.is_empty() {
                 let how_to_hurry = match why {
-                    Stopping::Interrupted | Stopping::Terminated => {
+                    RunStop::Interrupted | RunStop::Terminated => {
                         "; once more ends the program at once"
                     }
-                    Stopping::No | Stopping::Escalated | Stopping::TurnLimit => "",
+                    RunStop::No | RunStop::Escalated | RunStop::TurnLimit => "",
                 };
                 let text = format!("stopping {} too{how_to_hurry}", working.join(", "));
-                self.printer.tell_people(&text).await;
+                self.printer.print_notice(&text).await;
             }
             if let Err(trouble) = cancel_all(&agents, why.note()).await {
                 self.printer
-                    .tell_people(&format!("warning: {trouble}"))
+                    .print_notice(&format!("warning: {trouble}"))
                     .await;
             }
         }
@@ -474,7 +483,7 @@ impl Run {
     }
 
     /// Has questions answered: by the person at the terminal, or as the configuration says.
-    async fn answer(&mut self, event: &Event) -> Result<(), Failure> {
+    async fn answer(&mut self, event: &Event) -> Result<(), CommandFailure> {
         if let Some(person) = &mut self.person {
             let is_asked = person.asker.hear(&event.msg);
             self.put_question().await;
@@ -482,25 +491,26 @@ impl Run {
                 return Ok(());
             }
         }
-        match self.standin.hear(&event.msg) {
-            Heard::Nothing => Ok(()),
-            Heard::Answer(op) => {
+        match self.standin.observe(&event.msg) {
+            HeadlessReaction::Nothing => Ok(()),
+            HeadlessReaction::Answer(op) => {
                 if is_refusal(&op)
-                    && let Some(text) = refused(&event.msg, self.limits)
+                    && let Some(text) = refusal_message(&event.msg, self.limits)
                 {
-                    self.printer.tell_people(&text).await;
+                    self.printer.print_notice(&text).await;
                 }
                 self.submit(*op).await
             }
-            Heard::Open { call_id, time } => {
-                let invitation = invite(&self.configurator, &call_id, time).await;
+            HeadlessReaction::Open { call_id, time } => {
+                let invitation = pending_approval_hint(&self.configurator, &call_id, time).await;
                 self.warn(event, invitation).await;
                 Ok(())
             }
             // The end of everything is the end of who asked.
-            Heard::Escalate(_) => {
-                self.warn(event, plea(&event.msg)).await;
-                self.stop(Stopping::Escalated).await
+            HeadlessReaction::Escalate(_) => {
+                self.warn(event, approval_required_message(&event.msg))
+                    .await;
+                self.stop(RunStop::Escalated).await
             }
         }
     }
@@ -514,27 +524,27 @@ impl Run {
     }
 
     /// Ends the session and waits until everything is on disk.
-    async fn close(mut self, stop: &mut StopRequests) -> Result<Ended, Failure> {
+    async fn close(mut self, stop: &mut ExitSignals) -> Result<EndedRun, CommandFailure> {
         self.submit(Op::Shutdown).await?;
         self.printer.close();
         loop {
             tokio::select! {
                 event = self.events.next() => match event {
-                    Some(event) => self.take(&event).await,
+                    Some(event) => self.handle_event(&event).await,
                     None => break,
                 },
                 _ = stop.next() => break,
             }
         }
         if let Some(tally) = self.roster.tally() {
-            self.printer.tell_tally(tally).await;
+            self.printer.print_tally(tally).await;
         }
         // Of its own task the first agent has told it itself.
         let is_roots_done = matches!(self.end, Some(TaskEnd::Completed { .. }));
-        if self.stopping == Stopping::Interrupted && self.stopped_children && is_roots_done {
+        if self.stopping == RunStop::Interrupted && self.stopped_children && is_roots_done {
             self.printer.tell_stopped().await;
         }
-        Ok(Ended {
+        Ok(EndedRun {
             end: self.end,
             review: self.review,
             stopping: self.stopping,
@@ -543,17 +553,17 @@ impl Run {
         })
     }
 
-    async fn submit(&mut self, op: Op) -> Result<(), Failure> {
+    async fn submit(&mut self, op: Op) -> Result<(), CommandFailure> {
         self.submissions += 1;
         let id = SubmissionId(format!("exec-{}", self.submissions));
         self.send(Submission { id, op }).await
     }
 
-    async fn send(&self, submission: Submission) -> Result<(), Failure> {
+    async fn send(&self, submission: Submission) -> Result<(), CommandFailure> {
         self.handle
             .submit(submission)
             .await
-            .map_err(Failure::failed)
+            .map_err(CommandFailure::failed)
     }
 }
 
@@ -590,23 +600,23 @@ fn is_end_of_turn(msg: &EventMsg) -> bool {
 }
 
 /// Waits for something that may not have been begun.
-async fn later(rest: &mut Option<Later>) {
+async fn wait_if_any(rest: &mut Option<Completion>) {
     match rest {
         Some(rest) => rest.await,
         None => std::future::pending().await,
     }
 }
 
-fn ended_early() -> Failure {
-    Failure::failed(anyhow::Error::msg("the session ended before its task did"))
+fn ended_early() -> CommandFailure {
+    CommandFailure::failed(anyhow::Error::msg("the session ended before its task did"))
 }
 
 /// One screen for somebody who has not configured anything yet.
-fn no_model(trouble: ModelTrouble) -> Failure {
+fn no_model(trouble: ModelSetupError) -> CommandFailure {
     match trouble {
-        ModelTrouble::Connect(ConnectError::KeyMissing { .. }) => Failure::not_started(
+        ModelSetupError::Connect(ConnectError::KeyMissing { .. }) => CommandFailure::not_started(
             anyhow::Error::msg(format!("{trouble}\n\n{HOW_TO_CONFIGURE}")),
         ),
-        other => Failure::not_started(other),
+        other => CommandFailure::not_started(other),
     }
 }

@@ -5,8 +5,8 @@ use std::fs;
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
-use crate::failure::Failure;
-use crate::home::{Home, repository_root, user_home};
+use crate::failure::CommandFailure;
+use crate::home::{TroupeHome, repository_root, user_home};
 use crate::limits::SAVED_PROMPT_BYTES_MAX;
 
 /// Where they lie in a project, in this order.
@@ -32,7 +32,7 @@ enum PromptPlace {
 }
 
 impl PromptPlaces {
-    pub fn around(cwd: &Path, home: &Home) -> Self {
+    pub fn around(cwd: &Path, home: &TroupeHome) -> Self {
         let top = repository_root(cwd).unwrap_or(cwd);
         let project = cwd
             .ancestors()
@@ -46,7 +46,7 @@ impl PromptPlaces {
     }
 
     /// Returns the saved prompt that is meant; none if the words are a prompt themselves.
-    pub fn fill(&self, words: &str) -> Result<Option<FilledPrompt>, Failure> {
+    pub fn fill(&self, words: &str) -> Result<Option<FilledPrompt>, CommandFailure> {
         let Some((name, arguments)) = called(words) else {
             return Ok(None);
         };
@@ -56,7 +56,7 @@ impl PromptPlaces {
             return Ok(None);
         };
         let text = read(&path).map_err(|why| {
-            Failure::usage(format!("/{name} cannot be used: {}: {why}", path.display()))
+            CommandFailure::usage(format!("/{name} cannot be used: {}: {why}", path.display()))
         })?;
         Ok(Some(filled(&text, arguments)))
     }

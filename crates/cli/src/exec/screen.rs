@@ -7,19 +7,19 @@ use std::os::fd::AsFd;
 use std::time::Duration;
 
 use tokio::time::Instant;
-use troupe_engine::Clock;
+use troupe_engine::SessionClock;
 use troupe_protocol::EventMsg;
 
-use crate::exec::live::Live;
+use crate::exec::live::LiveStatus;
 use crate::limits::{HELD_BACK_BYTES_MAX, LIVE_REDRAW_MS_MIN, TERMINAL_COLUMNS_ASSUMED};
 use crate::terminal::WindowSize;
 
 /// The bottom of the terminal that standard error is.
 #[derive(Debug)]
 pub struct LiveScreen {
-    live: Live,
+    live: LiveStatus,
     rows: LiveRows,
-    clock: Clock,
+    clock: SessionClock,
     drawn_at: Instant,
     /// Something came that is not on the screen yet.
     is_stale: bool,
@@ -29,10 +29,10 @@ pub struct LiveScreen {
 
 impl LiveScreen {
     /// None if standard error is no terminal that could draw lines again.
-    pub fn open(clock: Clock) -> Option<Self> {
+    pub fn open(clock: SessionClock) -> Option<Self> {
         let is_dumb = env::var_os("TERM").is_none_or(|term| term == "dumb" || term.is_empty());
         (io::stderr().is_terminal() && !is_dumb).then(|| Self {
-            live: Live::default(),
+            live: LiveStatus::default(),
             rows: LiveRows::default(),
             clock,
             drawn_at: Instant::now(),

@@ -4,20 +4,21 @@ use std::fs;
 use std::path::Path;
 
 use serde_json::Value;
-use troupe_engine::schema::Schema;
+use troupe_engine::schema::AnswerSchema;
 
-use crate::failure::Failure;
+use crate::failure::CommandFailure;
 use crate::limits::OUTPUT_SCHEMA_BYTES_MAX;
 
 /// A JSON Schema that the answer is held against.
 #[derive(Debug)]
-pub struct Shape(Value);
+pub struct AnswerShape(Value);
 
-impl Shape {
+impl AnswerShape {
     /// Reads the file of `--output-schema`. One that no answer could be held against is refused.
-    pub fn read(path: &Path) -> Result<Self, Failure> {
-        let refused =
-            |why: String| Failure::usage(format!("--output-schema {}: {why}", path.display()));
+    pub fn read(path: &Path) -> Result<Self, CommandFailure> {
+        let refused = |why: String| {
+            CommandFailure::usage(format!("--output-schema {}: {why}", path.display()))
+        };
         let size = fs::metadata(path)
             .map_err(|error| refused(error.to_string()))?
             .len();
@@ -32,7 +33,7 @@ impl Shape {
         if !asked.is_object() {
             return Err(refused("a JSON Schema is a JSON object".to_owned()));
         }
-        Schema::compile(&asked).map_err(|error| refused(error.to_string()))?;
+        AnswerSchema::compile(&asked).map_err(|error| refused(error.to_string()))?;
         Ok(Self(asked))
     }
 

@@ -6,7 +6,7 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 
 /// Who asks, in both cases for the same: stop the task, keep what there is, end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum StopRequest {
+pub enum ExitSignal {
     /// A person, who wants to see how it ends.
     Interrupt,
     /// A program, which has given the run up.
@@ -14,12 +14,12 @@ pub enum StopRequest {
 }
 
 #[derive(Debug)]
-pub struct StopRequests {
+pub struct ExitSignals {
     interrupt: Signal,
     terminate: Signal,
 }
 
-impl StopRequests {
+impl ExitSignals {
     pub fn listen() -> io::Result<Self> {
         Ok(Self {
             interrupt: signal(SignalKind::interrupt())?,
@@ -28,10 +28,10 @@ impl StopRequests {
     }
 
     /// Returns when somebody asks. Safe to cancel.
-    pub async fn next(&mut self) -> StopRequest {
+    pub async fn next(&mut self) -> ExitSignal {
         tokio::select! {
-            _ = self.interrupt.recv() => StopRequest::Interrupt,
-            _ = self.terminate.recv() => StopRequest::Terminate,
+            _ = self.interrupt.recv() => ExitSignal::Interrupt,
+            _ = self.terminate.recv() => ExitSignal::Terminate,
         }
     }
 }

@@ -7,50 +7,50 @@ use troupe_protocol::SessionId;
 use troupe_protocol::op::{ConfigureSession, ForkPoint};
 use troupe_protocol::rollout::RolloutRecord;
 use troupe_protocol::session::SessionSource;
-use troupe_store::{ListQuery, LiveHistory, Position, Store};
+use troupe_store::{ListQuery, LiveHistory, LogPosition, SessionStore};
 
 use crate::commands::{import, tell};
-use crate::exec::request::Continue;
-use crate::failure::Failure;
+use crate::exec::request::SessionChoice;
+use crate::failure::CommandFailure;
 use crate::wiring::Wiring;
 
 /// Finds the session that is meant and says how it is to be opened.
 pub async fn configure_session(
     wiring: &Wiring,
     cwd: &Path,
-    continues: Continue,
+    continues: SessionChoice,
     ephemeral: bool,
-) -> Result<ConfigureSession, Failure> {
+) -> Result<ConfigureSession, CommandFailure> {
     let new = ConfigureSession {
         source: Some(SessionSource::Exec),
         ephemeral,
         ..ConfigureSession::default()
     };
-    if ephemeral && continues != Continue::New {
-        return Err(Failure::usage(
+    if ephemeral && continues != SessionChoice::New {
+        return Err(CommandFailure::usage(
             "--ephemeral writes nothing, so it cannot continue a session",
         ));
     }
-    if continues == Continue::New {
+    if continues == SessionChoice::New {
         return Ok(new);
     }
     let store = wiring.store()?;
     let store = store.as_ref();
     let (origin, resume, fork) = match continues {
-        Continue::New => return Ok(new),
-        Continue::Resume(text) if import::is_path(&text) => {
+        SessionChoice::New => return Ok(new),
+        SessionChoice::Resume(text) if import::is_path(&text) => {
             let id = import::resume_file(wiring, Path::new(&text)).await?;
             (id, Some(id), None)
         }
-        Continue::Resume(text) => {
+        SessionChoice::Resume(text) => {
             let id = resolve(store, &text).await?;
             (id, Some(id), None)
         }
-        Continue::Last { any_directory } => {
+        SessionChoice::Last { any_directory } => {
             let id = last(store, (!any_directory).then_some(cwd)).await?;
             (id, Some(id), None)
         }
-        Continue::Fork { session, at } => {
+        SessionChoice::Fork { session, at } => {
             let session_id = resolve(store, &session).await?;
             let fork = ForkPoint {
                 session_id,
@@ -73,7 +73,7 @@ pub async fn configure_session(
         let stored = stored_provider(store, origin).await?;
         let model = overrides.model.as_deref();
         let fitting = stored.as_deref().zip(model).and_then(|(stored, model)| {
-            catalogue::misfit(stored, model)?;
+            catalogue::maker_mismatch(stored, model)?;
             catalogue::provider_of(model)
         });
         fitting.map(str::to_owned).or(stored)
@@ -89,7 +89,7 @@ pub async fn configure_session(
 
 /// Says that a session goes on in another directory than it worked in. Why it cannot be read is
 /// said by whoever opens it.
-async fn tell_move(store: &dyn Store, session: SessionId, cwd: &Path) {
+async fn tell_move(store: &dyn SessionStore, session: SessionId, cwd: &Path) {
     let Ok(live) = store.read_live(session).await else {
         return;
     };
@@ -106,11 +106,14 @@ async fn tell_move(store: &dyn Store, session: SessionId, cwd: &Path) {
 }
 
 /// Returns the provider that a session was begun with, as its first line says.
-async fn stored_provider(store: &dyn Store, id: SessionId) -> Result<Option<String>, Failure> {
+async fn stored_provider(
+    store: &dyn SessionStore,
+    id: SessionId,
+) -> Result<Option<String>, CommandFailure> {
     let batch = store
-        .read_all(id, Position::default())
+        .read_all(id, LogPosition::default())
         .await
-        .map_err(Failure::not_started)?;
+        .map_err(CommandFailure::not_started)?;
     let first = batch.lines.first().and_then(|line| line.record().ok());
     Ok(match first.map(|line| line.record) {
         Some(RolloutRecord::SessionMeta(meta)) => Some(meta.model_provider),
@@ -119,20 +122,26 @@ async fn stored_provider(store: &dyn Store, id: SessionId) -> Result<Option<Stri
     })
 }
 
-pub async fn resolve(store: &dyn Store, text: &str) -> Result<SessionId, Failure> {
+pub async fn resolve(store: &dyn SessionStore, text: &str) -> Result<SessionId, CommandFailure> {
     // A full id needs no index.
     if let Ok(id) = text.parse() {
-        let is_here = store.read_all(id, Position::default()).await.is_ok();
+        let is_here = store.read_all(id, LogPosition::default()).await.is_ok();
         if is_here {
             return Ok(id);
         }
         return Ok(import::session_made_of(store, text).await.unwrap_or(id));
     }
-    store.resolve(text).await.map_err(Failure::not_started)
+    store
+        .resolve(text)
+        .await
+        .map_err(CommandFailure::not_started)
 }
 
 /// Finds the session that changed last, in one directory or in all.
-pub async fn last(store: &dyn Store, cwd: Option<&Path>) -> Result<SessionId, Failure> {
+pub async fn last(
+    store: &dyn SessionStore,
+    cwd: Option<&Path>,
+) -> Result<SessionId, CommandFailure> {
     let page = store
         .list(&ListQuery {
             cwds: cwd.map(Path::to_owned).into_iter().collect(),
@@ -140,10 +149,10 @@ pub async fn last(store: &dyn Store, cwd: Option<&Path>) -> Result<SessionId, Fa
             ..ListQuery::default()
         })
         .await
-        .map_err(Failure::not_started)?;
+        .map_err(CommandFailure::not_started)?;
     let newest = page.sessions.first().map(|session| session.id);
     newest.ok_or_else(|| {
-        Failure::not_started(anyhow::Error::msg(match cwd {
+        CommandFailure::not_started(anyhow::Error::msg(match cwd {
             Some(cwd) => format!("no session has worked in {} yet; try --all", cwd.display()),
             None => "there is no session yet".to_owned(),
         }))

@@ -5,9 +5,9 @@ use std::num::NonZeroUsize;
 
 use schemars::JsonSchema;
 use serde::Deserialize;
-use troupe_agents::roles::{Choice, TypeChoices};
-use troupe_agents::tree::limits::{Limits, OnLimit};
-use troupe_agents::{Family, Recovery, TreeSettings};
+use troupe_agents::roles::{ModelPreference, TypeChoices};
+use troupe_agents::tree::limits::{OnLimit, TreeLimits};
+use troupe_agents::{Family, RecoveryPolicy, TreeSettings};
 use troupe_protocol::policy::ReasoningEffort;
 use troupe_protocol::spawn::CallbackConfig;
 
@@ -85,8 +85,8 @@ impl AgentTree {
         if self.enabled { &self.tools } else { &[] }
     }
 
-    pub fn limits(&self) -> Limits {
-        Limits {
+    pub fn limits(&self) -> TreeLimits {
+        TreeLimits {
             max_threads: self.max_threads.get(),
             on_limit: match self.on_limit {
                 WhenFull::Queue => OnLimit::Queue,
@@ -101,7 +101,7 @@ impl AgentTree {
 
     /// Returns everything that holds for the tree of one session. `recovery` is what was asked
     /// for beside the configuration.
-    pub fn tree(&self, recovery: Option<Recovery>) -> TreeSettings {
+    pub fn tree(&self, recovery: Option<RecoveryPolicy>) -> TreeSettings {
         TreeSettings {
             limits: self.limits(),
             families: self.families().to_vec(),
@@ -112,7 +112,7 @@ impl AgentTree {
 
     pub fn types(&self) -> TypeChoices {
         let choices = self.types.iter().map(|(name, chosen)| {
-            let choice = Choice {
+            let choice = ModelPreference {
                 model: chosen.model.clone(),
                 reasoning_effort: chosen.reasoning_effort,
             };
@@ -121,10 +121,10 @@ impl AgentTree {
         choices.collect()
     }
 
-    pub fn recovery(&self) -> Recovery {
+    pub fn recovery(&self) -> RecoveryPolicy {
         match self.on_resume {
-            OnResume::Leave => Recovery::Leave,
-            OnResume::Continue => Recovery::ContinueChildren,
+            OnResume::Leave => RecoveryPolicy::Leave,
+            OnResume::Continue => RecoveryPolicy::ContinueChildren,
         }
     }
 }

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use troupe_config::{Config, KeyPath};
-use troupe_engine::Notice;
+use troupe_engine::SetupNotice;
 
 /// Values with another name today: the key, how it was written, how it is.
 const RENAMED_VALUES: [(&str, &str, &str); 4] = [
@@ -15,12 +15,12 @@ const RENAMED_VALUES: [(&str, &str, &str); 4] = [
 
 /// Something in a configuration that should be written otherwise.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Deprecated {
+pub struct DeprecatedSetting {
     summary: String,
     advice: String,
 }
 
-impl Deprecated {
+impl DeprecatedSetting {
     /// Looks for what is old in a configuration.
     pub fn find(config: &Config) -> Vec<Self> {
         let old = |(name, old, new): (&str, &str, &str)| {
@@ -34,14 +34,14 @@ impl Deprecated {
     }
 }
 
-impl fmt::Display for Deprecated {
+impl fmt::Display for DeprecatedSetting {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}; {}", self.summary, self.advice)
     }
 }
 
-impl From<Deprecated> for Notice {
-    fn from(deprecated: Deprecated) -> Self {
+impl From<DeprecatedSetting> for SetupNotice {
+    fn from(deprecated: DeprecatedSetting) -> Self {
         Self::Deprecated {
             summary: deprecated.summary,
             details: Some(deprecated.advice),

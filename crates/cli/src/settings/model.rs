@@ -6,7 +6,7 @@ use std::num::NonZeroU64;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use troupe_acp::backend::BackendConfig;
-use troupe_config::{Config, Error, KeyPath, Layer};
+use troupe_config::{Config, ConfigError, KeyPath, ValueLayer};
 use troupe_model::{ProviderConfig, catalogue, is_web_address};
 use troupe_protocol::policy::{ReasoningEffort, ReasoningSummary};
 
@@ -44,7 +44,7 @@ impl ModelSettings {
     /// Returns the maker's own provider of a model, if the configured one hardly has it. Behind
     /// another address than the maker's there may be a gateway to everybody.
     pub fn fitting_provider(&self, model: &str) -> Option<&'static str> {
-        catalogue::misfit(&self.model_provider, model)?;
+        catalogue::maker_mismatch(&self.model_provider, model)?;
         let own = ProviderConfig::built_in().get(&self.model_provider)?;
         let configured = self.model_providers.get(&self.model_provider)?;
         let is_moved = self.model_provider == "openai" && self.openai_base_url.is_some();
@@ -66,7 +66,7 @@ impl ModelSettings {
         &self,
         config: &Config,
         backends: &BTreeMap<String, BackendConfig>,
-    ) -> Result<(), Error> {
+    ) -> Result<(), ConfigError> {
         if self.model.trim().is_empty() {
             let problem =
                 "expected a model's name, found \"\"; `troupe models` tells which there are";
@@ -105,5 +105,5 @@ impl ModelSettings {
 /// Tells whether anybody set a key.
 fn is_named(config: &Config, key: &str) -> bool {
     let entry = config.find(&KeyPath::from([key]));
-    entry.is_some_and(|entry| entry.origin.layer > Layer::Defaults)
+    entry.is_some_and(|entry| entry.origin.layer > ValueLayer::Defaults)
 }

@@ -24,7 +24,7 @@ nearest one that is known. Keys of providers are not settings: see `troupe login
 ";
 
 /// What a key can be, and what it is for.
-struct Row {
+struct ReferenceRow {
     key: String,
     values: String,
     default: String,
@@ -33,13 +33,13 @@ struct Row {
 
 /// Writes the page.
 pub fn page(schema: &Value, defaults: &Value) -> String {
-    let reader = Reader { schema, defaults };
+    let reader = SchemaReader { schema, defaults };
     let mut page = INTRODUCTION.to_owned();
     let keys = properties(schema);
     let plain = keys
         .iter()
         .filter(|(_, value)| reader.section(value).is_none());
-    let rows: Vec<Row> = plain.map(|(key, value)| reader.row(key, value)).collect();
+    let rows: Vec<ReferenceRow> = plain.map(|(key, value)| reader.row(key, value)).collect();
     table(&mut page, &rows);
     for (key, value) in keys {
         if let Some((suffix, definition)) = reader.section(value) {
@@ -55,12 +55,12 @@ pub fn page(schema: &Value, defaults: &Value) -> String {
     page
 }
 
-struct Reader<'a> {
+struct SchemaReader<'a> {
     schema: &'a Value,
     defaults: &'a Value,
 }
 
-impl<'a> Reader<'a> {
+impl<'a> SchemaReader<'a> {
     /// Returns what a key is a table of, and how the names in it follow: `.NAME` where they are
     /// the user's own.
     fn section(&self, value: &'a Value) -> Option<(&'static str, &'a Value)> {
@@ -82,7 +82,7 @@ impl<'a> Reader<'a> {
             .unwrap_or(value)
     }
 
-    fn rows(&self, path: &str, definition: &'a Value) -> Vec<Row> {
+    fn rows(&self, path: &str, definition: &'a Value) -> Vec<ReferenceRow> {
         let mut rows = Vec::new();
         let mut listed: Vec<&Value> = Vec::new();
         for (key, value) in properties(definition) {
@@ -101,7 +101,7 @@ impl<'a> Reader<'a> {
         rows
     }
 
-    fn row(&self, key: &str, value: &'a Value) -> Row {
+    fn row(&self, key: &str, value: &'a Value) -> ReferenceRow {
         let definition = self.resolved(value);
         let mut meaning = text(value);
         if meaning.is_empty() {
@@ -112,7 +112,7 @@ impl<'a> Reader<'a> {
                 write!(meaning, " `{choice}`: {about}").unwrap();
             }
         }
-        Row {
+        ReferenceRow {
             key: key.to_owned(),
             values: self.values(value),
             default: self.default(key, value),
@@ -200,7 +200,7 @@ fn text(value: &Value) -> String {
     text.unwrap_or_default().replace('\n', " ")
 }
 
-fn table(page: &mut String, rows: &[Row]) {
+fn table(page: &mut String, rows: &[ReferenceRow]) {
     page.push_str("| key | values | default | what it is |\n|---|---|---|---|\n");
     for row in rows {
         assert!(!row.text.trim().is_empty(), "{}: say what it is", row.key);

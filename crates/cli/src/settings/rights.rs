@@ -5,9 +5,9 @@ use std::time::Duration;
 
 use schemars::JsonSchema;
 use serde::Deserialize;
-use troupe_config::{Config, Error, KeyPath};
+use troupe_config::{Config, ConfigError, KeyPath};
 use troupe_protocol::policy::{ApprovalPolicy, SandboxMode, SandboxPolicy};
-use troupe_server::headless::Headless;
+use troupe_server::headless::HeadlessPolicy;
 use troupe_tools::EnvironmentPolicy;
 
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
@@ -59,7 +59,7 @@ pub struct WorkspaceWrite {
 
 impl RightsSettings {
     /// Refuses values that have the right type and cannot be meant, whatever the mode is.
-    pub(super) fn check(&self, config: &Config) -> Result<(), Error> {
+    pub(super) fn check(&self, config: &Config) -> Result<(), ConfigError> {
         let roots = &self.sandbox_workspace_write.writable_roots;
         let is_relative = |root: &&PathBuf| !root.is_absolute() && !root.starts_with("~");
         match roots.iter().find(is_relative) {
@@ -69,13 +69,13 @@ impl RightsSettings {
     }
 
     /// Returns what is answered when nobody can be asked.
-    pub fn headless(&self) -> Headless {
+    pub fn headless(&self) -> HeadlessPolicy {
         match self.headless_approvals {
-            HeadlessApprovals::Ask | HeadlessApprovals::Refuse => Headless::Refuse,
-            HeadlessApprovals::Approve => Headless::Approve,
-            HeadlessApprovals::Escalate => Headless::Escalate,
+            HeadlessApprovals::Ask | HeadlessApprovals::Refuse => HeadlessPolicy::Refuse,
+            HeadlessApprovals::Approve => HeadlessPolicy::Approve,
+            HeadlessApprovals::Escalate => HeadlessPolicy::Escalate,
             HeadlessApprovals::Wait => {
-                Headless::Wait(Duration::from_secs(self.headless_approval_timeout_sec))
+                HeadlessPolicy::Wait(Duration::from_secs(self.headless_approval_timeout_sec))
             }
         }
     }
@@ -91,7 +91,7 @@ impl RightsSettings {
         config: &Config,
         user_home: Option<&Path>,
         added: &[PathBuf],
-    ) -> Result<SandboxPolicy, Error> {
+    ) -> Result<SandboxPolicy, ConfigError> {
         let details = &self.sandbox_workspace_write;
         Ok(match self.sandbox_mode {
             SandboxMode::DangerFullAccess => SandboxPolicy::DangerFullAccess,
@@ -101,7 +101,7 @@ impl RightsSettings {
                     .writable_roots
                     .iter()
                     .map(|root| absolute(root, user_home).ok_or_else(|| relative(config, root)))
-                    .collect::<Result<Vec<PathBuf>, Error>>()?;
+                    .collect::<Result<Vec<PathBuf>, ConfigError>>()?;
                 SandboxPolicy::WorkspaceWrite {
                     writable_roots: configured.into_iter().chain(added.to_vec()).collect(),
                     network_access: details.network_access,
@@ -120,7 +120,7 @@ fn absolute(path: &Path, user_home: Option<&Path>) -> Option<PathBuf> {
     path.is_absolute().then(|| path.to_owned())
 }
 
-fn relative(config: &Config, path: &Path) -> Error {
+fn relative(config: &Config, path: &Path) -> ConfigError {
     config.refuse(
         &KeyPath::from(["sandbox_workspace_write", "writable_roots"]),
         format!(

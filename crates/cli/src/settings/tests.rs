@@ -1,9 +1,9 @@
 use std::path::{Path, PathBuf};
 
 use expect_test::{Expect, expect, expect_file};
-use troupe_agents::tree::Limits;
-use troupe_agents::{Family, Recovery};
-use troupe_config::{Config, Sources, load};
+use troupe_agents::tree::TreeLimits;
+use troupe_agents::{Family, RecoveryPolicy};
+use troupe_config::{Config, ConfigInputs, load};
 use troupe_protocol::policy::SandboxPolicy;
 use troupe_protocol::spawn::CallbackConfig;
 
@@ -12,10 +12,10 @@ use super::{Settings, defaults, schema, schema_of_types};
 
 fn config(arguments: &[&str]) -> Config {
     let arguments: Vec<String> = arguments.iter().map(|&text| text.to_owned()).collect();
-    load(&Sources {
+    load(&ConfigInputs {
         defaults: defaults(),
         arguments: &arguments,
-        ..Sources::default()
+        ..ConfigInputs::default()
     })
     .unwrap()
 }
@@ -161,9 +161,9 @@ fn the_tools_of_the_tree_can_be_switched_off() {
 #[test]
 fn the_defaults_are_those_of_the_tree() {
     let agents = Settings::read(&config(&[])).unwrap().agents;
-    assert_eq!(agents.limits(), Limits::default());
+    assert_eq!(agents.limits(), TreeLimits::default());
     assert_eq!(agents.callback, CallbackConfig::default());
-    assert_eq!(agents.recovery(), Recovery::default());
+    assert_eq!(agents.recovery(), RecoveryPolicy::default());
 }
 
 #[test]

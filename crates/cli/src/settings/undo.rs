@@ -2,7 +2,7 @@
 
 use schemars::JsonSchema;
 use serde::Deserialize;
-use troupe_tools::Keeping;
+use troupe_tools::UndoCoverage;
 
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 pub struct UndoSettings {
@@ -17,11 +17,11 @@ pub struct Undo {
 }
 
 impl UndoSettings {
-    pub fn keeping(&self) -> Keeping {
+    pub fn keeping(&self) -> UndoCoverage {
         if self.undo.commands {
-            Keeping::PatchesAndCommands
+            UndoCoverage::PatchesAndCommands
         } else {
-            Keeping::Patches
+            UndoCoverage::Patches
         }
     }
 }

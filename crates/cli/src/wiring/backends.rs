@@ -1,7 +1,7 @@
 //! Sessions whose model is another agent's program.
 
-use troupe_acp::backend::Backend;
-use troupe_engine::{Instructions, ProjectDocSettings, Setup, WindowSettings};
+use troupe_acp::backend::AcpBackend;
+use troupe_engine::{InstructionSettings, ProjectDocSettings, SessionSetup, WindowSettings};
 
 use super::Wiring;
 use crate::settings::Settings;
@@ -11,9 +11,9 @@ const WINDOW_TOKENS: u64 = 1 << 40;
 
 impl Wiring {
     /// Returns the program that a provider's name stands for, if it does.
-    pub(super) fn backend(&self, settings: &Settings, name: &str) -> Option<Backend> {
+    pub(super) fn backend(&self, settings: &Settings, name: &str) -> Option<AcpBackend> {
         let config = settings.integrations.backends.get(name)?;
-        Some(Backend {
+        Some(AcpBackend {
             name: name.to_owned(),
             config: config.clone(),
             launcher: self.launcher.clone(),
@@ -25,9 +25,9 @@ impl Wiring {
 
 /// A program has instructions of its own and reads those of the project by itself. What is
 /// left to be said is the role.
-pub(super) fn speak_for_itself(setup: Setup) -> Setup {
-    Setup {
-        instructions: Instructions {
+pub(super) fn role_instructions_only(setup: SessionSetup) -> SessionSetup {
+    SessionSetup {
+        instructions: InstructionSettings {
             base: Some("".into()),
             user: None,
             user_file: None,

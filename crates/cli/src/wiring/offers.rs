@@ -11,21 +11,21 @@ use std::time::{Duration, Instant};
 use async_trait::async_trait;
 use tokio::sync::Notify;
 use tokio_util::task::AbortOnDropHandle;
-use troupe_agents::desk::{Catalogue, Listing, ModelChoice};
+use troupe_agents::tree_access::{ModelChoice, ModelListState, SpawnCatalogue};
 use troupe_model::catalogue::{self, ModelInfo};
 use troupe_protocol::catalogue::ModelEntry;
 use troupe_protocol::discard;
 use troupe_protocol::policy::{ReasoningEffort, SandboxPolicy};
 
 use crate::limits::{MODELS_ASKED_AGAIN_SEC, MODELS_WAITED_FOR_SEC_MAX};
-use crate::provider::Models;
+use crate::provider::ProcessModels;
 use crate::settings::Settings;
-use crate::wiring::Prepared;
+use crate::wiring::PreparedDirectory;
 
 #[derive(Debug)]
-pub(super) struct Offers {
-    here: Arc<Prepared>,
-    models: Arc<Models>,
+pub(super) struct SpawnOffers {
+    here: Arc<PreparedDirectory>,
+    models: Arc<ProcessModels>,
     built_in: Vec<ModelChoice>,
     listing: Arc<ProviderListing>,
 }
@@ -33,13 +33,13 @@ pub(super) struct Offers {
 /// What the provider was asked, for everybody who waits for the answer.
 #[derive(Debug)]
 struct ProviderListing {
-    asked: Mutex<Asked>,
+    asked: Mutex<ListingState>,
     answered: Notify,
 }
 
 /// What the provider said about its models.
 #[derive(Debug)]
-enum Asked {
+enum ListingState {
     Never,
     Now {
         /// Dropping it ends the request.
@@ -53,14 +53,14 @@ enum Asked {
     },
 }
 
-impl Offers {
-    pub(super) fn new(here: Arc<Prepared>, models: Arc<Models>) -> Self {
+impl SpawnOffers {
+    pub(super) fn new(here: Arc<PreparedDirectory>, models: Arc<ProcessModels>) -> Self {
         Self {
             built_in: built_in(&here.settings),
             here,
             models,
             listing: Arc::new(ProviderListing {
-                asked: Mutex::new(Asked::Never),
+                asked: Mutex::new(ListingState::Never),
                 answered: Notify::new(),
             }),
         }
@@ -77,8 +77,8 @@ impl Offers {
             let answer = model.models().await;
             if let Some(listing) = listing.upgrade() {
                 *lock(&listing.asked) = match answer {
-                    Ok(entries) => Asked::Listed(entries.into_iter().map(listed).collect()),
-                    Err(error) => Asked::failed(error.message),
+                    Ok(entries) => ListingState::Listed(entries.into_iter().map(listed).collect()),
+                    Err(error) => ListingState::failed(error.message),
                 };
                 listing.answered.notify_waiters();
             }
@@ -86,7 +86,7 @@ impl Offers {
     }
 }
 
-impl Asked {
+impl ListingState {
     fn failed(why: String) -> Self {
         Self::Failed {
             why,
@@ -96,10 +96,10 @@ impl Asked {
 }
 
 #[async_trait]
-impl Catalogue for Offers {
+impl SpawnCatalogue for SpawnOffers {
     fn models(&self) -> Option<Vec<ModelChoice>> {
         let mut choices = self.built_in.clone();
-        if let Asked::Listed(models) = &*lock(&self.listing.asked) {
+        if let ListingState::Listed(models) = &*lock(&self.listing.asked) {
             let is_new = |model: &&ModelChoice| {
                 let mut known = self.built_in.iter();
                 !known.any(|known| known.name == model.name)
@@ -109,26 +109,26 @@ impl Catalogue for Offers {
         Some(choices)
     }
 
-    fn listing(&self) -> Listing {
+    fn listing(&self) -> ModelListState {
         let mut asked = lock(&self.listing.asked);
         match &*asked {
-            Asked::Listed(_) => return Listing::Whole,
-            Asked::Now { .. } => return Listing::Loading,
-            Asked::Failed { why, at }
+            ListingState::Listed(_) => return ModelListState::Whole,
+            ListingState::Now { .. } => return ModelListState::Loading,
+            ListingState::Failed { why, at }
                 if at.elapsed() < Duration::from_secs(MODELS_ASKED_AGAIN_SEC) =>
             {
-                return Listing::Unavailable { why: why.clone() };
+                return ModelListState::Unavailable { why: why.clone() };
             }
-            Asked::Failed { .. } | Asked::Never => {}
+            ListingState::Failed { .. } | ListingState::Never => {}
         }
         match self.ask() {
             Ok(request) => {
-                *asked = Asked::Now { _request: request };
-                Listing::Loading
+                *asked = ListingState::Now { _request: request };
+                ModelListState::Loading
             }
             Err(why) => {
-                *asked = Asked::failed(why.clone());
-                Listing::Unavailable { why }
+                *asked = ListingState::failed(why.clone());
+                ModelListState::Unavailable { why }
             }
         }
     }
@@ -139,7 +139,7 @@ impl Catalogue for Offers {
                 let mut answer = pin!(self.listing.answered.notified());
                 // Told from here on, so that an answer between the look and the wait counts.
                 answer.as_mut().enable();
-                if !matches!(*lock(&self.listing.asked), Asked::Now { .. }) {
+                if !matches!(*lock(&self.listing.asked), ListingState::Now { .. }) {
                     return;
                 }
                 answer.await;
@@ -213,6 +213,6 @@ fn efforts(model: &ModelInfo) -> Vec<ReasoningEffort> {
     }
 }
 
-fn lock(asked: &Mutex<Asked>) -> MutexGuard<'_, Asked> {
+fn lock(asked: &Mutex<ListingState>) -> MutexGuard<'_, ListingState> {
     asked.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -8,55 +8,57 @@
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
-use troupe_config::{Config, KeyPath, Layer};
-use troupe_engine::Notice;
-use troupe_mcp::{Hub, Roster};
+use troupe_config::{Config, KeyPath, ValueLayer};
+use troupe_engine::SetupNotice;
+use troupe_mcp::{McpServerPool, McpServerSet};
 use troupe_process::Launcher;
 use troupe_protocol::session::{GitInfo, TurnContext};
 use troupe_tools::rules::RuleSource;
 use troupe_tools::{Registry, ToolDeps, Toolbox};
 
 use crate::diagnostics;
-use crate::failure::Failure;
+use crate::failure::CommandFailure;
 use crate::git;
 use crate::home::{repository_root, user_home};
-use crate::layers::{ConfigSource, Loaded};
+use crate::layers::{ConfigSource, LoadedConfig};
 use crate::provider::secret_variables;
-use crate::settings::{Deprecated, Settings};
+use crate::settings::{DeprecatedSetting, Settings};
 use crate::wiring::servers::ConfiguredServers;
-use crate::wiring::surroundings::Surroundings;
+use crate::wiring::surroundings::ProcessSurroundings;
 
 /// Whether a session leaves anything in the home.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Trace {
+pub(super) enum SessionTrace {
     Kept,
     None,
 }
 
 /// A configuration, read and checked, for one directory.
 #[derive(Debug)]
-pub struct Prepared {
+pub struct PreparedDirectory {
     pub(super) cwd: PathBuf,
     config: Config,
     pub settings: Settings,
     /// What a person should know about it.
-    pub(super) notices: Vec<Notice>,
+    pub(super) notices: Vec<SetupNotice>,
     git: OnceLock<Option<GitInfo>>,
     toolbox: OnceLock<Toolbox>,
-    roster: OnceLock<Arc<Roster>>,
+    roster: OnceLock<Arc<McpServerSet>>,
 }
 
-impl Prepared {
-    pub(super) fn read(source: &ConfigSource, cwd: &Path) -> Result<Self, Failure> {
-        let Loaded { config, warnings } = source.load(cwd)?;
+impl PreparedDirectory {
+    pub(super) fn read(source: &ConfigSource, cwd: &Path) -> Result<Self, CommandFailure> {
+        let LoadedConfig { config, warnings } = source.load(cwd)?;
         let settings = Settings::read(&config)?;
         diagnostics::begin_by_configuration(&source.home, settings.log.log.filter.as_deref())?;
         if diagnostics::is_on() {
             diagnostics::hide_configured(&config);
         }
         let undone = settings.integrations.warnings();
-        let warnings = warnings.into_iter().chain(undone).map(Notice::Warning);
-        let deprecated = Deprecated::find(&config).into_iter().map(Notice::from);
+        let warnings = warnings.into_iter().chain(undone).map(SetupNotice::Warning);
+        let deprecated = DeprecatedSetting::find(&config)
+            .into_iter()
+            .map(SetupNotice::from);
         let notices = warnings.chain(deprecated).collect();
         Ok(Self {
             cwd: cwd.to_owned(),
@@ -74,26 +76,26 @@ impl Prepared {
         let settings = self.config.settings();
         settings.iter().any(|(path, entry)| {
             path.parts().first().is_some_and(|first| first == key)
-                && entry.origin.layer >= Layer::Profile
+                && entry.origin.layer >= ValueLayer::Profile
         })
     }
 
     /// As [`Self::asks_for`], for one key in a section.
     pub(super) fn asks_for_exactly(&self, path: &KeyPath) -> bool {
         let entry = self.config.find(path);
-        entry.is_some_and(|entry| entry.origin.layer >= Layer::Profile)
+        entry.is_some_and(|entry| entry.origin.layer >= ValueLayer::Profile)
     }
 
     /// Tells whether somebody gave this key on the command line, by argument or flag.
     pub(super) fn is_typed(&self, key: &str) -> bool {
         let entry = self.config.find(&KeyPath::from([key]));
-        entry.is_some_and(|entry| entry.origin.layer >= Layer::Argument)
+        entry.is_some_and(|entry| entry.origin.layer >= ValueLayer::Argument)
     }
 
     /// Tells whether nobody named a model.
     pub(super) fn model_is_built_in(&self) -> bool {
         let entry = self.config.find(&KeyPath::from(["model"]));
-        entry.is_none_or(|entry| entry.origin.layer == Layer::Defaults)
+        entry.is_none_or(|entry| entry.origin.layer == ValueLayer::Defaults)
     }
 
     /// Tells whether the model has to be found out at the provider.
@@ -102,7 +104,7 @@ impl Prepared {
     }
 
     /// Returns the settings that a session begins with. `add_dirs` are writable too.
-    pub(super) fn context(&self, add_dirs: &[PathBuf]) -> Result<TurnContext, Failure> {
+    pub(super) fn context(&self, add_dirs: &[PathBuf]) -> Result<TurnContext, CommandFailure> {
         let Settings {
             model,
             rights,
@@ -132,7 +134,11 @@ impl Prepared {
     }
 
     /// Returns the servers that sessions in this directory share.
-    pub(super) fn roster(&self, hub: &Arc<Hub>, source: &ConfigSource) -> &Arc<Roster> {
+    pub(super) fn roster(
+        &self,
+        hub: &Arc<McpServerPool>,
+        source: &ConfigSource,
+    ) -> &Arc<McpServerSet> {
         self.roster.get_or_init(|| {
             let list = ConfiguredServers::new(source.clone(), self.cwd.clone());
             hub.roster(&self.settings.integrations.mcp_servers, Arc::new(list))
@@ -147,10 +153,10 @@ impl Prepared {
     /// Makes the tools of one session.
     pub(super) fn tools(
         &self,
-        trace: Trace,
+        trace: SessionTrace,
         source: &ConfigSource,
         launcher: &Launcher,
-        surroundings: &Surroundings,
+        surroundings: &ProcessSurroundings,
     ) -> Registry {
         let toolbox = self.toolbox.get_or_init(|| {
             Toolbox::new(ToolDeps {
@@ -166,8 +172,8 @@ impl Prepared {
             .with_hooks(self.settings.hooks.hooks.clone())
         });
         match trace {
-            Trace::Kept => toolbox.registry(),
-            Trace::None => toolbox.registry_keeping_nothing(),
+            SessionTrace::Kept => toolbox.registry(),
+            SessionTrace::None => toolbox.registry_keeping_nothing(),
         }
     }
 }

@@ -3,10 +3,10 @@
 use std::sync::Arc;
 
 use troupe_agents::roles::ServerNames;
-use troupe_mcp::Hub;
+use troupe_mcp::McpServerPool;
 
 use crate::settings::IntegrationSettings;
-use crate::wiring::Prepared;
+use crate::wiring::PreparedDirectory;
 
 /// What a configuration has, also what is switched off.
 #[derive(Debug)]
@@ -38,8 +38,8 @@ impl ServerNames for ConfiguredNames {
 /// have a configuration of their own, and lists of servers are read again while it runs.
 #[derive(Debug)]
 pub(super) struct SessionServers {
-    pub here: Arc<Prepared>,
-    pub hub: Arc<Hub>,
+    pub here: Arc<PreparedDirectory>,
+    pub hub: Arc<McpServerPool>,
 }
 
 impl ServerNames for SessionServers {

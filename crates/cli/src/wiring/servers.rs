@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use troupe_config::KeyPath;
 use troupe_mcp::{ServerConfig, ServerList};
 
-use crate::failure::Failure;
+use crate::failure::CommandFailure;
 use crate::layers::ConfigSource;
 use crate::settings::IntegrationSettings;
 
@@ -21,7 +21,7 @@ impl ConfiguredServers {
         Self { source, cwd }
     }
 
-    fn look(&self) -> Result<BTreeMap<String, ServerConfig>, Failure> {
+    fn look(&self) -> Result<BTreeMap<String, ServerConfig>, CommandFailure> {
         let loaded = self.source.load(&self.cwd)?;
         let settings: IntegrationSettings = loaded.config.get(&KeyPath::root())?;
         Ok(settings.mcp_servers)

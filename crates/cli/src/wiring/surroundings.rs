@@ -12,7 +12,7 @@ const ORIGINATOR_VARIABLE: &str = "CODEX_INTERNAL_ORIGINATOR_OVERRIDE";
 
 /// What does not change while the program runs.
 #[derive(Debug)]
-pub struct Surroundings {
+pub struct ProcessSurroundings {
     /// The variables of this program that are text.
     pub variables: BTreeMap<String, String>,
     /// The shell that commands run with, which need not be the user's own.
@@ -22,7 +22,7 @@ pub struct Surroundings {
     pub originator: String,
 }
 
-impl Surroundings {
+impl ProcessSurroundings {
     pub fn look() -> Self {
         let variables: BTreeMap<String, String> = env::vars_os()
             .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))

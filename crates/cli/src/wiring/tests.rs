@@ -2,16 +2,16 @@ use std::fs;
 use std::path::Path;
 use std::sync::Arc;
 
-use troupe_agents::desk::{Catalogue, Listing};
-use troupe_engine::{Configurator, Setup};
+use troupe_agents::tree_access::{ModelListState, SpawnCatalogue};
+use troupe_engine::{SessionConfigurator, SessionSetup};
 use troupe_model::scripted::{MockServer, Screenplay};
 use troupe_protocol::op::ConfigureSession;
 use troupe_protocol::session::{SessionSource, TurnOverrides};
 
 use super::Wiring;
-use crate::arguments::{Layers, Overrides};
+use crate::arguments::{ConfigOverrides, LayerSelection};
 use crate::commands::block_on;
-use crate::home::Home;
+use crate::home::TroupeHome;
 use crate::layers::ConfigSource;
 
 fn wiring(directory: &Path) -> Wiring {
@@ -32,18 +32,18 @@ fn wiring_with(directory: &Path, base_url: &str, more: &[&str]) -> Wiring {
     ];
     let more = more.iter().map(|&argument| argument.to_owned());
     let source = ConfigSource {
-        home: Home::at(directory.join("home")),
-        overrides: Overrides {
+        home: TroupeHome::at(directory.join("home")),
+        overrides: ConfigOverrides {
             config: own.into_iter().chain(more).collect(),
-            ..Overrides::default()
+            ..ConfigOverrides::default()
         },
-        layers: Layers::default(),
+        layers: LayerSelection::default(),
         flags: Vec::new(),
     };
     Wiring::new(source, directory, SessionSource::Exec).unwrap()
 }
 
-fn configure(wiring: &Wiring, cwd: &Path) -> Setup {
+fn configure(wiring: &Wiring, cwd: &Path) -> SessionSetup {
     let request = ConfigureSession {
         overrides: TurnOverrides {
             cwd: Some(cwd.to_owned()),
@@ -115,7 +115,7 @@ fn servers_are_read_again_when_that_is_asked_for() {
 #[test]
 fn models_of_the_provider_are_known_once_it_was_asked() {
     let directory = tempfile::tempdir().unwrap();
-    let names = |offers: &dyn Catalogue| -> Vec<String> {
+    let names = |offers: &dyn SpawnCatalogue| -> Vec<String> {
         let models = offers.models().unwrap().into_iter();
         models.map(|model| model.name).collect()
     };
@@ -127,11 +127,11 @@ fn models_of_the_provider_are_known_once_it_was_asked() {
         let wiring = wiring_with(directory.path(), &server.base_url(), &["model=elsewhere"]);
         let offers = wiring.tree_options(None).catalogue;
         assert_eq!(names(&*offers), ["elsewhere"]);
-        assert_eq!(offers.listing(), Listing::Loading);
-        while offers.listing() == Listing::Loading {
+        assert_eq!(offers.listing(), ModelListState::Loading);
+        while offers.listing() == ModelListState::Loading {
             tokio::task::yield_now().await;
         }
-        assert_eq!(offers.listing(), Listing::Whole);
+        assert_eq!(offers.listing(), ModelListState::Whole);
         assert_eq!(names(&*offers), ["elsewhere", "scripted"]);
         Ok(())
     })
@@ -144,10 +144,10 @@ fn a_provider_without_a_list_is_told_of() {
     block_on(async {
         let wiring = wiring_to(directory.path(), "http://127.0.0.1:9/v1");
         let offers = wiring.tree_options(None).catalogue;
-        while offers.listing() == Listing::Loading {
+        while offers.listing() == ModelListState::Loading {
             tokio::task::yield_now().await;
         }
-        let Listing::Unavailable { why } = offers.listing() else {
+        let ModelListState::Unavailable { why } = offers.listing() else {
             panic!("nobody listens there");
         };
         assert!(why.contains("127.0.0.1:9"), "{why}");

@@ -3,40 +3,40 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use troupe_agents::roles::Roles;
-use troupe_agents::{Grove, Options, Recovery, SettingsReader, TreeSettings};
+use troupe_agents::roles::RoleLibrary;
+use troupe_agents::{RecoveryPolicy, RootDeps, SettingsReader, TreeOptions, TreeSettings};
 use troupe_config::KeyPath;
-use troupe_engine::{ConfigureError, Deps};
+use troupe_engine::{ConfigureError, SessionDeps};
 use troupe_protocol::op::ConfigureSession;
 
 use crate::home::user_home;
 use crate::layers::ConfigSource;
-use crate::wiring::offers::Offers;
+use crate::wiring::offers::SpawnOffers;
 use crate::wiring::role_servers::SessionServers;
-use crate::wiring::{Prepared, Wiring, with_config};
+use crate::wiring::{PreparedDirectory, Wiring, with_config};
 
 impl Wiring {
     /// Goes over to a tree of sessions. `recovery` is what was asked for beside the
     /// configuration.
-    pub fn with_agents(self, recovery: Option<Recovery>) -> Grove {
+    pub fn with_agents(self, recovery: Option<RecoveryPolicy>) -> RootDeps {
         let options = self.tree_options(recovery);
-        Grove::new(Deps::new(Arc::new(self)), options)
+        RootDeps::new(SessionDeps::new(Arc::new(self)), options)
     }
 
-    pub(super) fn tree_options(&self, recovery: Option<Recovery>) -> Options {
+    pub(super) fn tree_options(&self, recovery: Option<RecoveryPolicy>) -> TreeOptions {
         let settings = &self.here().settings;
-        Options {
+        TreeOptions {
             limits: settings.agents.limits(),
             families: settings.agents.families().to_vec(),
             roles: Arc::new(
-                Roles::new(self.source.home.path())
+                RoleLibrary::new(self.source.home.path())
                     .with_user_home(user_home())
                     .with_servers(Arc::new(SessionServers {
                         here: Arc::clone(&self.here),
                         hub: Arc::clone(self.hub()),
                     })),
             ),
-            catalogue: Arc::new(Offers::new(
+            catalogue: Arc::new(SpawnOffers::new(
                 Arc::clone(&self.here),
                 Arc::clone(&self.models),
             )),
@@ -57,7 +57,7 @@ impl Wiring {
 struct SessionTrees {
     source: ConfigSource,
     cwd: PathBuf,
-    recovery: Option<Recovery>,
+    recovery: Option<RecoveryPolicy>,
 }
 
 impl SettingsReader for SessionTrees {
@@ -68,7 +68,7 @@ impl SettingsReader for SessionTrees {
     ) -> Result<TreeSettings, ConfigureError> {
         let cwd = request.overrides.cwd.as_deref().unwrap_or(&self.cwd);
         let prepared = with_config(&self.source, &request.config)
-            .and_then(|source| Prepared::read(&source, cwd))
+            .and_then(|source| PreparedDirectory::read(&source, cwd))
             .map_err(|failure| ConfigureError::refused(failure.to_string()))?;
         // What is said now counts, and else what the session said before.
         let enabled =

@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 use troupe_model::scripted::MockServer;
 use troupe_protocol::agent::SubagentLifecycle;
 use troupe_protocol::rollout::RolloutRecord;
-use troupe_protocol::tree::{AgentLine, End, Fact, MessageId};
+use troupe_protocol::tree::{AgentLine, MessageId, TaskEnding, TreeFact};
 use troupe_protocol::{AgentId, Event, EventMsg, SessionId};
 
 use crate::client::{Client, PATIENCE, user_turn};
@@ -322,13 +322,13 @@ impl Story {
             assert_eq!(Some(line.tree), self.root);
             assert!(orders.insert(record.order), "a number twice: {line:?}");
             match &record.fact {
-                Fact::Born(birth) => {
+                TreeFact::Born(birth) => {
                     assert!(agents.insert(birth.agent), "born twice: {line:?}");
                     assert!(sessions.insert(birth.session), "born twice: {line:?}");
                     assert!(paths.insert(birth.path.clone()), "born twice: {line:?}");
                     assert!(line.spec.is_some() && line.message.is_some(), "{line:?}");
                 }
-                Fact::Ended { agent, task, .. } => {
+                TreeFact::Ended { agent, task, .. } => {
                     assert!(ended.insert((*agent, task)), "ended twice: {line:?}");
                     let result = line.result.as_ref().unwrap();
                     assert_eq!(result.task_id, *task, "{line:?}");
@@ -370,7 +370,7 @@ impl Story {
             let id = format!("task_id: \\\"{}\\\"", result.task_id);
             let as_message = messages.iter().filter(|text| text.contains(&id)).count();
             match &deliveries[&message][0].record.fact {
-                Fact::Consumed { .. } => {
+                TreeFact::Consumed { .. } => {
                     assert_eq!(as_message, 0, "told twice: {line:?}");
                     let session = result.session_id.to_string();
                     let said = result.last_message.as_deref().unwrap_or_default();
@@ -385,7 +385,7 @@ impl Story {
     /// The results that somebody is to be told of: under which name, and whom.
     fn callbacks(&self) -> impl Iterator<Item = (MessageId, AgentId, &AgentLine)> {
         self.lines.iter().filter_map(|line| match line.record.fact {
-            Fact::Ended { callback, .. } => callback.map(|it| (it.id, it.target, line)),
+            TreeFact::Ended { callback, .. } => callback.map(|it| (it.id, it.target, line)),
             _ => None,
         })
     }
@@ -400,8 +400,8 @@ impl Story {
         let mut deliveries: BTreeMap<MessageId, Vec<&AgentLine>> = BTreeMap::new();
         for line in &self.lines {
             let messages = match &line.record.fact {
-                Fact::Started { message, .. } => message.as_slice(),
-                Fact::Took { messages, .. } | Fact::Consumed { messages, .. } => messages,
+                TreeFact::Started { message, .. } => message.as_slice(),
+                TreeFact::Took { messages, .. } | TreeFact::Consumed { messages, .. } => messages,
                 _ => &[],
             };
             for message in messages {
@@ -412,22 +412,22 @@ impl Story {
     }
 
     fn tally(&self) -> Tally {
-        let count = |is_it: &dyn Fn(&Fact) -> bool| {
+        let count = |is_it: &dyn Fn(&TreeFact) -> bool| {
             let facts = self.lines.iter().map(|line| &line.record.fact);
             facts.filter(|fact| is_it(fact)).count()
         };
-        let cut_off = |end: &End| matches!(end, End::Interrupted { .. });
+        let cut_off = |end: &TaskEnding| matches!(end, TaskEnding::Interrupted { .. });
         let deliveries = self.deliveries();
         let waited_for = self.callbacks_of_root().filter(|(message, _, _)| {
             let line = deliveries[message][0];
-            matches!(line.record.fact, Fact::Consumed { .. })
+            matches!(line.record.fact, TreeFact::Consumed { .. })
         });
         let waited_for = waited_for.count();
         Tally {
             kills: self.kills,
-            children: count(&|fact| matches!(fact, Fact::Born(_))),
-            grandchildren: count(&|fact| matches!(fact, Fact::Born(it) if it.parent.0 != 0)),
-            cut_off: count(&|fact| matches!(fact, Fact::Ended { end, .. } if cut_off(end))),
+            children: count(&|fact| matches!(fact, TreeFact::Born(_))),
+            grandchildren: count(&|fact| matches!(fact, TreeFact::Born(it) if it.parent.0 != 0)),
+            cut_off: count(&|fact| matches!(fact, TreeFact::Ended { end, .. } if cut_off(end))),
             called_back: self.callbacks_of_root().count() - waited_for,
             waited_for,
         }

@@ -7,11 +7,11 @@ use std::process::{Child, Stdio};
 use std::sync::mpsc::{self, Receiver};
 
 use serde_json::{Value, json};
-use troupe_client::{Client, Options, Told};
+use troupe_client::{Client, ClientOptions, ClientUpdate};
 use troupe_protocol::link::Secret;
 use troupe_protocol::op::{ConfigureSession, Op, Submission};
 use troupe_protocol::{Event, EventMsg};
-use troupe_transport::Address;
+use troupe_transport::SessionAddress;
 
 use crate::client::PATIENCE;
 use crate::machine::Machine;
@@ -53,7 +53,7 @@ impl Listening {
     }
 
     /// Returns the next address that the program says it listens on.
-    fn address(&self) -> Address {
+    fn address(&self) -> SessionAddress {
         let line = self.stderr.recv_timeout(PATIENCE).unwrap();
         let address = line.strip_prefix("listening on ");
         address.unwrap_or_else(|| panic!("{line}")).parse().unwrap()
@@ -88,10 +88,10 @@ fn shown(event: &Value) -> String {
 }
 
 /// Has the conversation, and ends it; returns what was told.
-async fn converse(address: Address, token: Option<Secret>) -> Vec<String> {
-    let options = Options {
+async fn converse(address: SessionAddress, token: Option<Secret>) -> Vec<String> {
+    let options = ClientOptions {
         token,
-        ..Options::default()
+        ..ClientOptions::default()
     };
     let mut client = Client::connect(address, options).await.unwrap();
     let mut told = Vec::new();
@@ -104,7 +104,7 @@ async fn converse(address: Address, token: Option<Secret>) -> Vec<String> {
         };
         client.submit(id, op).await.unwrap();
         loop {
-            let Told::Event(event) = client.next().await.unwrap().unwrap() else {
+            let ClientUpdate::Event(event) = client.next().await.unwrap().unwrap() else {
                 continue;
             };
             let event = serde_json::to_value(event).unwrap();
@@ -155,7 +155,7 @@ fn the_same_conversation_over_every_transport() {
         };
         let mut server = Listening::start(&machine, &["--listen", &address]);
         let address = server.address();
-        let token = if matches!(address, Address::Unix(_)) {
+        let token = if matches!(address, SessionAddress::Unix(_)) {
             None
         } else {
             // Told once it is there.
@@ -236,7 +236,9 @@ fn after_a_crash_a_client_hears_what_it_had_missed() {
     let mut server = Listening::start(&machine, &["--listen", &address]);
     let place = server.address();
     let (configured, mut missed) = runtime.block_on(async {
-        let mut client = Client::connect(place, Options::default()).await.unwrap();
+        let mut client = Client::connect(place, ClientOptions::default())
+            .await
+            .unwrap();
         let op = Op::ConfigureSession(ConfigureSession::default());
         client.submit("1", op).await.unwrap();
         let configured = until(&mut client, "session_configured").await;
@@ -253,9 +255,9 @@ fn after_a_crash_a_client_hears_what_it_had_missed() {
     missed.retain(|event| !event.msg.is_delta());
 
     let server = Listening::start(&machine, &["--listen", &address]);
-    let options = Options {
+    let options = ClientOptions {
         after: configured.last().unwrap().seq,
-        ..Options::default()
+        ..ClientOptions::default()
     };
     let place = server.address();
     let mut told = runtime.block_on(async {

@@ -3,14 +3,14 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use troupe_config::{Config, Error, Flag, KeyPath, Sources, load};
+use troupe_config::{Config, ConfigError, ConfigFlag, ConfigInputs, KeyPath, load};
 
 pub const DEFAULTS: &str = "model = \"built-in\"\nretries = 4\n";
 
 pub struct Home {
     directory: tempfile::TempDir,
     pub arguments: Vec<String>,
-    pub flags: Vec<Flag>,
+    pub flags: Vec<ConfigFlag>,
     pub profile: Option<String>,
 }
 
@@ -46,7 +46,7 @@ impl Home {
     }
 
     pub fn flag(mut self, name: &'static str, key: &str, value: &str) -> Self {
-        self.flags.push(Flag {
+        self.flags.push(ConfigFlag {
             name,
             key: KeyPath::parse(key).unwrap(),
             value: value.to_owned(),
@@ -63,8 +63,8 @@ impl Home {
         self.directory.path().join(name)
     }
 
-    pub fn load(&self) -> Result<Config, Error> {
-        load(&Sources {
+    pub fn load(&self) -> Result<Config, ConfigError> {
+        load(&ConfigInputs {
             defaults: DEFAULTS,
             user_file: Some(&self.path("config.toml")),
             user_text: None,

@@ -1,12 +1,12 @@
 use async_trait::async_trait;
 use std::collections::HashSet;
 use troupe_protocol::tool::ToolSpec;
-use troupe_tools::{Call, Tool};
+use troupe_tools::{Tool, ToolInvocation};
 
 use super::*;
 
 #[derive(Debug)]
-struct Fake(ToolSpec, Concurrency);
+struct Fake(ToolSpec, ToolConcurrency);
 
 #[async_trait]
 impl Tool for Fake {
@@ -14,11 +14,11 @@ impl Tool for Fake {
         &self.0
     }
 
-    fn concurrency(&self) -> Concurrency {
+    fn concurrency(&self) -> ToolConcurrency {
         self.1
     }
 
-    async fn call(&self, _: Call) -> ToolOutput {
+    async fn call(&self, _: ToolInvocation) -> ToolOutput {
         ToolOutput::success("unused")
     }
 }
@@ -33,12 +33,12 @@ fn registry() -> Registry {
         Arc::new(Fake(spec, concurrency)) as Arc<dyn Tool>
     };
     Registry::new([
-        tool("shared", Concurrency::Shared),
-        tool("alone", Concurrency::Exclusive),
+        tool("shared", ToolConcurrency::Shared),
+        tool("alone", ToolConcurrency::Exclusive),
     ])
 }
 
-fn calls(names: &[&str]) -> Calls {
+fn calls(names: &[&str]) -> CycleCalls {
     let items: Vec<ResponseItem> = names
         .iter()
         .enumerate()
@@ -49,16 +49,16 @@ fn calls(names: &[&str]) -> Calls {
             call_id: format!("c{index}").into(),
         })
         .collect();
-    Calls::new("r".into(), TokenUsage::default(), &items)
+    CycleCalls::new("r".into(), TokenUsage::default(), &items)
 }
 
-fn startable(calls: &mut Calls, registry: &Registry) -> Vec<usize> {
+fn startable(calls: &mut CycleCalls, registry: &Registry) -> Vec<usize> {
     std::iter::from_fn(|| calls.next_startable(registry))
         .map(|call| call.index)
         .collect()
 }
 
-fn answer(calls: &mut Calls, index: usize) -> Vec<String> {
+fn answer(calls: &mut CycleCalls, index: usize) -> Vec<String> {
     calls.answered(index, ToolOutput::success(format!("out {index}")));
     calls
         .take_recordable()

@@ -5,7 +5,7 @@ use troupe_protocol::policy::{ApprovalPolicy, CollaborationMode, ReasoningSummar
 
 use super::*;
 
-fn doc_text(cwd: &Path, instructions: &Instructions) -> (String, Vec<String>) {
+fn doc_text(cwd: &Path, instructions: &InstructionSettings) -> (String, Vec<String>) {
     let doc = project_doc(cwd, instructions);
     let text = doc.message.as_ref().and_then(text_of).unwrap_or_default();
     (text.to_owned(), doc.warnings)
@@ -21,7 +21,7 @@ fn instructions_are_gathered_from_the_root_down() {
     fs::write(root.join("AGENTS.md"), "rule of the root").unwrap();
     fs::write(root.join("a/AGENTS.md"), "shadowed").unwrap();
     fs::write(root.join("a/AGENTS.override.md"), "rule of a").unwrap();
-    let (text, warnings) = doc_text(&inner, &Instructions::default());
+    let (text, warnings) = doc_text(&inner, &InstructionSettings::default());
     assert_eq!(warnings, Vec::<String>::new());
     assert!(
         text.find("rule of the root") < text.find("rule of a"),
@@ -37,12 +37,12 @@ fn without_a_project_root_only_the_working_directory_counts() {
     fs::create_dir_all(&inner).unwrap();
     fs::write(dir.path().join("AGENTS.md"), "outer").unwrap();
     fs::write(inner.join("AGENTS.md"), "own").unwrap();
-    let instructions = Instructions {
+    let instructions = InstructionSettings {
         project: ProjectDocSettings {
             root_markers: vec!["no-such-marker".to_owned()],
             ..ProjectDocSettings::default()
         },
-        ..Instructions::default()
+        ..InstructionSettings::default()
     };
     let (text, _) = doc_text(&inner, &instructions);
     assert!(text.contains("own") && !text.contains("outer"), "{text}");
@@ -52,12 +52,12 @@ fn without_a_project_root_only_the_working_directory_counts() {
 fn what_does_not_fit_is_cut_between_characters_and_told() {
     let dir = tempfile::tempdir().unwrap();
     fs::write(dir.path().join("AGENTS.md"), "ää").unwrap();
-    let instructions = Instructions {
+    let instructions = InstructionSettings {
         project: ProjectDocSettings {
             bytes_max: 3,
             ..ProjectDocSettings::default()
         },
-        ..Instructions::default()
+        ..InstructionSettings::default()
     };
     let (text, warnings) = doc_text(dir.path(), &instructions);
     assert!(text.contains("\nä\n"), "{text}");
@@ -72,7 +72,7 @@ fn what_does_not_fit_is_cut_between_characters_and_told() {
 fn a_file_that_is_not_text_is_told_and_skipped() {
     let dir = tempfile::tempdir().unwrap();
     fs::write(dir.path().join("AGENTS.md"), [0xff, 0xfe, 0x00]).unwrap();
-    let (text, warnings) = doc_text(dir.path(), &Instructions::default());
+    let (text, warnings) = doc_text(dir.path(), &InstructionSettings::default());
     assert_eq!(text, "");
     assert!(warnings[0].contains("was not read"), "{warnings:?}");
 }
@@ -85,7 +85,7 @@ fn a_link_out_of_the_project_is_told_and_not_followed() {
     fs::write(dir.path().join("id_rsa"), "precious").unwrap();
     for outside in ["../id_rsa", "/proc/self/environ"] {
         std::os::unix::fs::symlink(outside, project.join("AGENTS.md")).unwrap();
-        let (text, warnings) = doc_text(&project, &Instructions::default());
+        let (text, warnings) = doc_text(&project, &InstructionSettings::default());
         assert_eq!(text, "", "{outside}");
         assert!(
             warnings[0].contains("a link out of the project"),
@@ -96,7 +96,7 @@ fn a_link_out_of_the_project_is_told_and_not_followed() {
     // One file under two names is an honest wish.
     fs::write(project.join("CLAUDE.md"), "rule of both").unwrap();
     std::os::unix::fs::symlink("CLAUDE.md", project.join("AGENTS.md")).unwrap();
-    let (text, warnings) = doc_text(&project, &Instructions::default());
+    let (text, warnings) = doc_text(&project, &InstructionSettings::default());
     assert!(
         text.contains("rule of both") && warnings.is_empty(),
         "{text}"
@@ -118,7 +118,7 @@ fn a_role_comes_last() {
 }
 
 /// Shows which note a model needs that was told `told`.
-fn check_note(standing: Standing, told: &[&str], expected: &Expect) {
+fn check_note(standing: SettingNote, told: &[&str], expected: &Expect) {
     let note = standing.missing(told);
     let text = note.as_ref().and_then(text_of).unwrap_or("nothing");
     let lines: Vec<&str> = text.lines().take(3).collect();
@@ -143,7 +143,7 @@ fn context_in(mode: CollaborationMode, instructions: Option<&str>) -> TurnContex
 
 #[test]
 fn a_mode_is_told_when_it_is_not_the_one_last_told() {
-    let standing = |mode, instructions| Standing::mode(&context_in(mode, instructions));
+    let standing = |mode, instructions| SettingNote::mode(&context_in(mode, instructions));
     let default = || standing(CollaborationMode::Default, None);
     let plan = || standing(CollaborationMode::Plan, None);
     check_note(default(), &["hello"], &expect!["nothing"]);
@@ -183,7 +183,7 @@ fn a_mode_is_told_when_it_is_not_the_one_last_told() {
 
 #[test]
 fn a_manner_is_told_when_the_instructions_have_another() {
-    let friendly = |filled| Standing::manner(Personality::Friendly, filled);
+    let friendly = |filled| SettingNote::manner(Personality::Friendly, filled);
     check_note(
         friendly(Personality::Friendly),
         &["hello"],
@@ -201,7 +201,7 @@ fn a_manner_is_told_when_the_instructions_have_another() {
     let told = text_of(&told).unwrap();
     check_note(friendly(Personality::None), &[told], &expect!["nothing"]);
     check_note(
-        Standing::manner(Personality::None, Personality::None),
+        SettingNote::manner(Personality::None, Personality::None),
         &[told],
         &expect![[r#"
             <personality_spec>
@@ -212,7 +212,7 @@ fn a_manner_is_told_when_the_instructions_have_another() {
 
 #[test]
 fn notes_are_not_the_users_words() {
-    let note = Standing::mode(&context_in(CollaborationMode::Plan, None));
+    let note = SettingNote::mode(&context_in(CollaborationMode::Plan, None));
     let note = note.missing(&[]).unwrap();
     assert!(is_fragment_item(&note));
 }
@@ -221,10 +221,10 @@ fn notes_are_not_the_users_words() {
 fn who_ended_a_turn_is_told_as_it_was() {
     let check = |who, note: Option<&str>, expect: Expect| {
         let note = note.map(str::to_owned);
-        expect.assert_eq(&interrupted(&Stopper { who, note }));
+        expect.assert_eq(&interrupted(&StopRequester { who, note }));
     };
     check(
-        Who::User,
+        StopAuthor::User,
         None,
         expect![[r"
             <turn_aborted>
@@ -232,13 +232,13 @@ fn who_ended_a_turn_is_told_as_it_was() {
             </turn_aborted>"]],
     );
     check(
-        Who::Agent("/root/lead".to_owned()),
+        StopAuthor::Agent("/root/lead".to_owned()),
         Some(" it is obsolete "),
         expect![[r"
             <turn_aborted>
             The agent /root/lead interrupted the previous turn on purpose (it is obsolete). Commands that were running have been stopped and may have done part of their work. Wait for what you are told next.
             </turn_aborted>"]],
     );
-    let told = ResponseItem::user_text(interrupted(&Stopper::default()));
+    let told = ResponseItem::user_text(interrupted(&StopRequester::default()));
     assert!(is_fragment_item(&told));
 }

@@ -5,34 +5,34 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use troupe_model::{HistoryItem, ModelError, ModelEvent, ModelRequest, ToolChoice};
+use troupe_model::{HistoryItem, ModelError, ModelEvent, ModelRequest, ModelToolChoice};
 use troupe_protocol::command::WorkStatus;
 use troupe_protocol::error::ErrorInfo;
 use troupe_protocol::event::AbortReason;
 use troupe_protocol::history::Role;
 use troupe_protocol::item::{ContextCompactionItem, TurnItem};
-use troupe_protocol::rollout::{Compacted, RolloutRecord};
-use troupe_protocol::{CallId, Fragment, ItemId, ResponseItem, SubmissionId};
-use troupe_store::Error;
+use troupe_protocol::rollout::{CompactionRecord, RolloutRecord};
+use troupe_protocol::{CallId, ContextFragment, ItemId, ResponseItem, SubmissionId};
+use troupe_store::StoreError;
 use troupe_tools::plan_set_by;
 
 use super::Conversation;
-use super::models::sent_effort;
-use super::running::not_now;
+use super::models::effective_effort;
+use super::running::stale_request_error;
 use crate::context;
 use crate::emit::Emitter;
-use crate::host::{Doing, NotNow};
+use crate::host::{ActivityKind, StaleRequest};
 use crate::limits::{
     COMPACTION_ATTEMPTS_MAX, COMPACTION_KEPT_PERCENT, COMPACTION_KEPT_TOKENS_MAX, COMPACTIONS_MAX,
 };
-use crate::output::Output;
+use crate::output::AnswerFormat;
 use crate::response::plans;
-use crate::task::{AfterCompaction, Compacting, Phase, Stop};
+use crate::task::{AfterCompaction, RunningCompaction, StopCause, TaskPhase};
 
 const PROMPT: &str = include_str!("../prompts/compact.md");
 const SUMMARY_PREFIX: &str = include_str!("../prompts/compact_prefix.md");
 
-impl Compacting {
+impl RunningCompaction {
     pub(super) fn take(&mut self, event: ModelEvent) {
         match event {
             ModelEvent::TextDelta { delta, .. } => self.summary.push_str(&delta),
@@ -56,7 +56,7 @@ impl Conversation {
         &mut self,
         out: &mut Emitter,
         id: SubmissionId,
-    ) -> Result<(), Error> {
+    ) -> Result<(), StoreError> {
         if self.task.is_some() {
             return out.warn(
                 &id,
@@ -65,17 +65,17 @@ impl Conversation {
         }
         let starting = match self.starting(&id, None).await {
             Ok(lines) => lines,
-            Err(NotNow) => return out.error(&id, not_now()),
+            Err(StaleRequest) => return out.error(&id, stale_request_error()),
         };
-        self.open_task(out, id, Output::Free, None, starting)?;
+        self.open_task(out, id, AnswerFormat::Free, None, starting)?;
         self.start_compaction(out, AfterCompaction::Finish)
     }
 
     /// Compacts so that the task can go on.
-    pub(super) async fn make_room(&mut self, out: &mut Emitter) -> Result<(), Error> {
+    pub(super) async fn make_room(&mut self, out: &mut Emitter) -> Result<(), StoreError> {
         let made = self.task.as_ref().map_or(0, |task| task.compactions);
         if made >= COMPACTIONS_MAX {
-            let stop = Stop::fatal(
+            let stop = StopCause::fatal(
                 AbortReason::Error,
                 format!(
                     "the conversation was summarised {made} times in this task and is too long \
@@ -88,7 +88,11 @@ impl Conversation {
         self.start_compaction(out, AfterCompaction::Sample)
     }
 
-    fn start_compaction(&mut self, out: &mut Emitter, then: AfterCompaction) -> Result<(), Error> {
+    fn start_compaction(
+        &mut self,
+        out: &mut Emitter,
+        then: AfterCompaction,
+    ) -> Result<(), StoreError> {
         let Some(id) = self.task_id() else {
             return Ok(());
         };
@@ -97,7 +101,7 @@ impl Conversation {
         out.emit(&id, vec![event])?;
         let stream = self.model.open(self.compaction_request(0));
         if let Some(task) = &mut self.task {
-            task.enter(Phase::Compacting(Compacting {
+            task.enter(TaskPhase::Compacting(RunningCompaction {
                 stream,
                 item: item_id,
                 summary: String::new(),
@@ -105,7 +109,7 @@ impl Conversation {
                 then,
             }));
         }
-        self.show(Doing::Compacting);
+        self.set_activity(ActivityKind::Compacting);
         Ok(())
     }
 
@@ -124,7 +128,7 @@ impl Conversation {
         &mut self,
         out: &mut Emitter,
         error: &ModelError,
-    ) -> Result<(), Error> {
+    ) -> Result<(), StoreError> {
         let Some(compacting) = self.compacting() else {
             return Ok(());
         };
@@ -134,7 +138,7 @@ impl Conversation {
         let all = self.compactable();
         let kept = all >> attempt;
         if attempt > COMPACTION_ATTEMPTS_MAX || kept == 0 {
-            let stop = Stop::fatal(
+            let stop = StopCause::fatal(
                 AbortReason::Error,
                 format!(
                     "the conversation does not fit in the model's context window, and could not \
@@ -173,16 +177,16 @@ impl Conversation {
         }
     }
 
-    pub(super) fn compacting(&mut self) -> Option<&mut Compacting> {
+    pub(super) fn compacting(&mut self) -> Option<&mut RunningCompaction> {
         match &mut self.task.as_mut()?.phase {
-            Phase::Compacting(compacting) => Some(compacting),
-            Phase::Starting
-            | Phase::Equipping { .. }
-            | Phase::Sampling { .. }
-            | Phase::Calling(_)
-            | Phase::Shell
-            | Phase::Leaving { .. }
-            | Phase::Stopping(_) => None,
+            TaskPhase::Compacting(compacting) => Some(compacting),
+            TaskPhase::Starting
+            | TaskPhase::Equipping { .. }
+            | TaskPhase::Sampling { .. }
+            | TaskPhase::Calling(_)
+            | TaskPhase::Shell
+            | TaskPhase::Leaving { .. }
+            | TaskPhase::Stopping(_) => None,
         }
     }
 
@@ -198,9 +202,9 @@ impl Conversation {
             instructions: self.instructions(),
             input,
             tools: Arc::clone(&self.toolset),
-            tool_choice: ToolChoice::Never,
+            tool_choice: ModelToolChoice::Never,
             parallel_tool_calls: true,
-            effort: sent_effort(context),
+            effort: effective_effort(context),
             summary: context.summary,
             output_schema: None,
             previous: None,
@@ -213,15 +217,15 @@ impl Conversation {
     pub(super) async fn compacted(
         &mut self,
         out: &mut Emitter,
-        compacting: Compacting,
-    ) -> Result<(), Error> {
+        compacting: RunningCompaction,
+    ) -> Result<(), StoreError> {
         let Some(id) = self.task_id() else {
             return Ok(());
         };
         if compacting.summary.trim().is_empty() {
             let failed = item(compacting.item, WorkStatus::Failed);
             self.complete_items(out, &id, vec![failed])?;
-            let stop = Stop::fatal(
+            let stop = StopCause::fatal(
                 AbortReason::Error,
                 "the model answered the request for a summary with nothing; the history is \
                  unchanged"
@@ -233,11 +237,11 @@ impl Conversation {
         let mut replacement = self.replacement(&compacting.summary, compacting.then);
         replacement.extend(self.proposal_kept(compacting.then));
         replacement.extend(self.plan_kept());
-        let standing = self.standing().await;
+        let standing = self.subtree_summary().await;
         replacement.extend(standing.map(|text| ResponseItem::user_text(context::agents(&text))));
         let just_said = self.history.responses().skip(self.compactable());
         replacement.extend(just_said.cloned());
-        let record = Compacted {
+        let record = CompactionRecord {
             message: compacting.summary,
             replacement_history: replacement.clone(),
             carried: self.carried(out),
@@ -300,7 +304,7 @@ impl Conversation {
             if let Some(plan) = answer.and_then(|answer| plan_set_by(item, answer)) {
                 return Some(ResponseItem::user_text(context::plan(&plan)));
             }
-            if item.fragment() == Some(Fragment::Plan) {
+            if item.fragment() == Some(ContextFragment::Plan) {
                 return Some(item.clone());
             }
         }
@@ -311,7 +315,7 @@ impl Conversation {
     /// go by it, and talk does.
     fn proposal_kept(&self, then: AfterCompaction) -> Option<ResponseItem> {
         self.history.responses().rev().find_map(|item| {
-            if item.fragment() == Some(Fragment::Proposal) {
+            if item.fragment() == Some(ContextFragment::Proposal) {
                 return Some(item.clone());
             }
             let plan = plans::proposed_in(&item.assistant_message()?)?;

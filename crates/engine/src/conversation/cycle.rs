@@ -9,19 +9,19 @@ use troupe_protocol::event::{AbortReason, EventMsg, ExecCommandOutputDelta};
 use troupe_protocol::rollout::RolloutRecord;
 use troupe_protocol::usage::TokenUsage;
 use troupe_protocol::{CallId, ResponseId, ResponseItem};
-use troupe_store::Error;
+use troupe_store::StoreError;
 use troupe_tools::ToolEvent;
 
-use super::remedy::Unfit;
-use super::{Conversation, Counted};
-use crate::calls::{self, CallSignal, Caller, Calls, Recordable, SessionChannel};
-use crate::emit::{Emitter, Line};
-use crate::history::{History, distinct_call_id};
-use crate::host::Receipt;
-use crate::inquiry::Word;
+use super::refused_requests::RequestOverflow;
+use super::{Conversation, PrefixCount};
+use crate::calls::{self, CallOrigin, CallSignal, CycleCalls, DueAnswers, SessionChannel};
+use crate::emit::{EmittedLine, Emitter};
+use crate::history::{PromptHistory, distinct_call_id};
+use crate::host::WriteAck;
+use crate::inquiry::InquiryAnswer;
 use crate::limits::PAUSES_MAX;
-use crate::response::Response;
-use crate::task::{Phase, Room, Stop, Task};
+use crate::response::IncomingResponse;
+use crate::task::{CompactionBudget, StopCause, Task, TaskPhase};
 
 impl Conversation {
     pub(super) async fn response_completed(
@@ -29,25 +29,25 @@ impl Conversation {
         out: &mut Emitter,
         response_id: ResponseId,
         usage: TokenUsage,
-    ) -> Result<(), Error> {
+    ) -> Result<(), StoreError> {
         self.usage.total += usage;
         self.usage.last = usage;
         let Some(task) = &mut self.task else {
             return Ok(());
         };
         task.seen.used(usage);
-        match std::mem::replace(&mut task.phase, Phase::Starting) {
-            Phase::Sampling { stream, response } => {
+        match std::mem::replace(&mut task.phase, TaskPhase::Starting) {
+            TaskPhase::Sampling { stream, response } => {
                 stream.release();
                 self.cycle_answered(out, response, response_id, usage).await
             }
-            Phase::Compacting(compacting) => self.compacted(out, compacting).await,
-            phase @ (Phase::Starting
-            | Phase::Equipping { .. }
-            | Phase::Calling(_)
-            | Phase::Shell
-            | Phase::Leaving { .. }
-            | Phase::Stopping(_)) => {
+            TaskPhase::Compacting(compacting) => self.compacted(out, compacting).await,
+            phase @ (TaskPhase::Starting
+            | TaskPhase::Equipping { .. }
+            | TaskPhase::Calling(_)
+            | TaskPhase::Shell
+            | TaskPhase::Leaving { .. }
+            | TaskPhase::Stopping(_)) => {
                 task.phase = phase;
                 Ok(())
             }
@@ -58,10 +58,10 @@ impl Conversation {
     async fn cycle_answered(
         &mut self,
         out: &mut Emitter,
-        response: Response,
+        response: IncomingResponse,
         response_id: ResponseId,
         usage: TokenUsage,
-    ) -> Result<(), Error> {
+    ) -> Result<(), StoreError> {
         let limit = self.compact_limit();
         let sent = match usage.input_tokens {
             0 => self.context_tokens(),
@@ -72,7 +72,7 @@ impl Conversation {
         };
         let id = task.id.clone();
         let room = task.room.after_response(sent, limit);
-        let no_room = room == Room::Never && task.room != Room::Never;
+        let no_room = room == CompactionBudget::Never && task.room != CompactionBudget::Never;
         task.room = room;
         if let Some(text) = response.last_message() {
             task.last_message = Some(text);
@@ -97,18 +97,18 @@ impl Conversation {
             msgs.push(no_room_warning(sent, limit));
         }
         out.write(&id, records, msgs)?;
-        let calls = Calls::new(response_id, usage, &items);
+        let calls = CycleCalls::new(response_id, usage, &items);
         if let Some(task) = &mut self.task {
             task.seen.responded(&items);
         }
         self.history.extend(items);
         self.history.drop_dangling_reasoning();
-        self.usage.counted = (usage.total_tokens > 0).then(|| Counted {
+        self.usage.counted = (usage.total_tokens > 0).then(|| PrefixCount {
             tokens: usage.total_tokens,
             items: self.history.items().len(),
         });
         if let Some(task) = &mut self.task {
-            task.enter(Phase::Calling(calls));
+            task.enter(TaskPhase::Calling(calls));
         }
         self.start_calls();
         self.finish_cycle(out).await
@@ -118,11 +118,11 @@ impl Conversation {
         &mut self,
         out: &mut Emitter,
         error: ModelError,
-    ) -> Result<(), Error> {
+    ) -> Result<(), StoreError> {
         let Some(task) = &self.task else {
             return Ok(());
         };
-        let is_sampling = matches!(task.phase, Phase::Sampling { .. });
+        let is_sampling = matches!(task.phase, TaskPhase::Sampling { .. });
         let room = task.room;
         match error.kind {
             ModelErrorKind::ContextWindowExceeded => {
@@ -130,21 +130,23 @@ impl Conversation {
                 if !is_sampling {
                     return self.shrink_compaction(out, &error).await;
                 }
-                if room == Room::Unknown && self.compactable() > 0 {
+                if room == CompactionBudget::Unknown && self.compactable() > 0 {
                     self.drop_response(out)?;
                     return self.make_room(out).await;
                 }
-                return self.fail_to_fit(out, Unfit::Refused(&error)).await;
+                return self
+                    .fail_oversized_task(out, RequestOverflow::Refused(&error))
+                    .await;
             }
             ModelErrorKind::PreviousResponseUnknown | ModelErrorKind::PictureRefused
-                if self.remedy(out, &error)? =>
+                if self.repair_refused_request(out, &error)? =>
             {
                 return self.ask_again(out).await;
             }
             _ => (),
         }
         let info = ErrorInfo::from(&error);
-        let stop = Stop::fatal(AbortReason::Error, error.message, info);
+        let stop = StopCause::fatal(AbortReason::Error, error.message, info);
         self.stop(out, stop).await
     }
 
@@ -154,14 +156,14 @@ impl Conversation {
         };
         let context = Arc::new(self.call_context(task));
         let epoch = task.epoch;
-        while let Some(Phase::Calling(calls)) = self.task.as_mut().map(|task| &mut task.phase) {
+        while let Some(TaskPhase::Calling(calls)) = self.task.as_mut().map(|task| &mut task.phase) {
             let Some(startable) = calls.next_startable(&self.tools) else {
                 break;
             };
             let index = startable.index;
             let channel = SessionChannel {
                 mailbox: self.mailbox.clone(),
-                caller: Caller::Model { epoch },
+                caller: CallOrigin::Model { epoch },
                 call_id: startable.call_id.clone(),
             };
             let handle = calls::start(
@@ -180,13 +182,13 @@ impl Conversation {
     pub(crate) async fn signal(
         &mut self,
         out: &mut Emitter,
-        caller: Caller,
+        caller: CallOrigin,
         call_id: CallId,
         signal: CallSignal,
-    ) -> Result<(), Error> {
+    ) -> Result<(), StoreError> {
         let epoch = match caller {
-            Caller::Model { epoch } => epoch,
-            Caller::User => return Box::pin(self.shell_signal(out, &call_id, signal)).await,
+            CallOrigin::Model { epoch } => epoch,
+            CallOrigin::User => return Box::pin(self.shell_signal(out, &call_id, signal)).await,
         };
         if self.task.as_ref().is_none_or(|task| task.epoch != epoch) {
             return Ok(());
@@ -195,8 +197,8 @@ impl Conversation {
             CallSignal::Event(event) => self.tool_event(out, call_id, event),
             CallSignal::Ask(ask) => Box::pin(self.ask(out, call_id, ask)).await,
             CallSignal::Settled(decision) => {
-                let word = Word::Decision(decision);
-                Box::pin(self.settled(out, &call_id, word)).await
+                let word = InquiryAnswer::Decision(decision);
+                Box::pin(self.record_outside_answer(out, &call_id, word)).await
             }
             CallSignal::MayStop(verdict) => Box::pin(self.may_stop(out, verdict)).await,
             CallSignal::Answered { index, output } => {
@@ -215,14 +217,14 @@ impl Conversation {
     }
 
     /// Records answers as they become due; after the last one the cycle is over.
-    async fn finish_cycle(&mut self, out: &mut Emitter) -> Result<(), Error> {
+    async fn finish_cycle(&mut self, out: &mut Emitter) -> Result<(), StoreError> {
         let Some(id) = self.task_id() else {
             return Ok(());
         };
         let Some(calls) = self.calls() else {
             return Ok(());
         };
-        let Recordable { answers, claims } = calls.take_recordable();
+        let DueAnswers { answers, claims } = calls.take_recordable();
         let done = calls.is_done();
         let goes_on = calls.any();
         let (response_id, usage) = (calls.response_id.clone(), calls.usage);
@@ -233,10 +235,10 @@ impl Conversation {
             response_id: response_id.clone(),
             usage,
         });
-        let lines = claiming.records.into_iter().map(Line::Record);
-        let lines = lines.chain(answers.iter().map(Line::item));
-        out.write_lines(lines.chain(completed.map(|msg| Line::event(&id, msg))))?;
-        Receipt::tell_written(claiming.receipt);
+        let lines = claiming.records.into_iter().map(EmittedLine::Record);
+        let lines = lines.chain(answers.iter().map(EmittedLine::item));
+        out.write_lines(lines.chain(completed.map(|msg| EmittedLine::event(&id, msg))))?;
+        WriteAck::tell_written(claiming.receipt);
         self.history.extend(answers);
         if !done {
             return Ok(());
@@ -247,12 +249,12 @@ impl Conversation {
             return Ok(());
         };
         task.last_response = Some(response_id);
-        task.enter(Phase::Starting);
+        task.enter(TaskPhase::Starting);
         if task.pauses > PAUSES_MAX {
             let message = format!(
                 "the model paused {PAUSES_MAX} times in a row and wants to go on; say so if it shall"
             );
-            let stop = Stop::fatal(AbortReason::Error, message, ErrorInfo::Other);
+            let stop = StopCause::fatal(AbortReason::Error, message, ErrorInfo::Other);
             return self.stop(out, stop).await;
         }
         if goes_on || task.pauses > 0 || self.deliver_steered(out).await? {
@@ -266,7 +268,7 @@ impl Conversation {
         out: &mut Emitter,
         call_id: CallId,
         event: ToolEvent,
-    ) -> Result<(), Error> {
+    ) -> Result<(), StoreError> {
         let Some(id) = self.task_id() else {
             return Ok(());
         };
@@ -323,16 +325,16 @@ impl Conversation {
     }
 
     /// Returns the calls of the running cycle, also while it is being stopped.
-    pub(super) fn calls(&mut self) -> Option<&mut Calls> {
+    pub(super) fn calls(&mut self) -> Option<&mut CycleCalls> {
         match &mut self.task.as_mut()?.phase {
-            Phase::Calling(calls) => Some(calls),
-            Phase::Stopping(stopping) => Some(&mut stopping.calls),
-            Phase::Starting
-            | Phase::Equipping { .. }
-            | Phase::Sampling { .. }
-            | Phase::Compacting(_)
-            | Phase::Shell
-            | Phase::Leaving { .. } => None,
+            TaskPhase::Calling(calls) => Some(calls),
+            TaskPhase::Stopping(stopping) => Some(&mut stopping.calls),
+            TaskPhase::Starting
+            | TaskPhase::Equipping { .. }
+            | TaskPhase::Sampling { .. }
+            | TaskPhase::Compacting(_)
+            | TaskPhase::Shell
+            | TaskPhase::Leaving { .. } => None,
         }
     }
 }
@@ -349,7 +351,7 @@ fn no_room_warning(sent: u64, limit: u64) -> EventMsg {
 
 /// Gives every call of a response an id of its own. Nearly always each has one, which is seen
 /// without making anything.
-fn with_distinct_calls(mut items: Vec<ResponseItem>, history: &History) -> Vec<ResponseItem> {
+fn with_distinct_calls(mut items: Vec<ResponseItem>, history: &PromptHistory) -> Vec<ResponseItem> {
     let calls: Vec<&CallId> = items.iter().filter_map(ResponseItem::open_call).collect();
     let is_repeated =
         |(index, id): (usize, &&CallId)| id.0.is_empty() || calls[..index].contains(id);

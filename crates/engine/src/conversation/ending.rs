@@ -7,54 +7,57 @@ use troupe_protocol::result::{Evidence, StopReason, StructuredOutput, TaskResult
 use troupe_protocol::rollout::RolloutRecord;
 use troupe_protocol::undo::FileFact;
 use troupe_protocol::{ResponseItem, TaskOutcome};
-use troupe_store::Error;
-use troupe_tools::undo::EndedTurn;
+use troupe_store::StoreError;
+use troupe_tools::undo::EndedTask;
 
 use super::Conversation;
-use crate::emit::{Emitter, Line};
-use crate::host::{Doing, Lines, Receipt};
-use crate::output::Verdict;
-use crate::task::{Phase, Stop, Task};
+use crate::emit::{EmittedLine, Emitter};
+use crate::host::{ActivityKind, WriteAck, WriteBatch};
+use crate::output::AnswerVerdict;
+use crate::task::{StopCause, Task, TaskPhase};
 
 impl Conversation {
     /// Ends the task, if its answer is as it was asked for. If not, the model gets one more
     /// try.
-    pub(super) async fn conclude(&mut self, out: &mut Emitter) -> Result<(), Error> {
+    pub(super) async fn conclude(&mut self, out: &mut Emitter) -> Result<(), StoreError> {
         let Some(task) = &mut self.task else {
             return Ok(());
         };
         match task.output.judge(task.last_message.as_deref()) {
-            Verdict::Accepted => {
+            AnswerVerdict::Accepted => {
                 task.last_message = task.last_message.take().map(|it| task.output.said(it));
                 self.leave(out).await
             }
-            Verdict::Repair(request) => {
+            AnswerVerdict::Repair(request) => {
                 let message = "the answer does not fit its output schema; it is asked for again";
                 let warning = EventMsg::Warning {
                     message: message.to_owned(),
                 };
                 let request = ResponseItem::user_text(request);
                 let id = task.id.clone();
-                out.write_lines([Line::item(&request), Line::event(&id, warning)])?;
+                out.write_lines([
+                    EmittedLine::item(&request),
+                    EmittedLine::event(&id, warning),
+                ])?;
                 self.history.push(request);
                 Box::pin(self.sample(out)).await
             }
-            Verdict::Rejected(message) => {
-                task.enter(Phase::Starting);
-                let stop = Stop::fatal(AbortReason::Error, message, ErrorInfo::OutputInvalid);
+            AnswerVerdict::Rejected(message) => {
+                task.enter(TaskPhase::Starting);
+                let stop = StopCause::fatal(AbortReason::Error, message, ErrorInfo::OutputInvalid);
                 self.stop(out, stop).await
             }
         }
     }
 
     /// Ends a task that did what it was asked for.
-    pub(super) async fn complete_task(&mut self, out: &mut Emitter) -> Result<(), Error> {
+    pub(super) async fn complete_task(&mut self, out: &mut Emitter) -> Result<(), StoreError> {
         self.tell_untold(out)?;
         let Some(mut task) = self.task.take() else {
             return Ok(());
         };
         self.tell_settings();
-        let EndedTurn {
+        let EndedTask {
             fact: files,
             warnings,
         } = self.files_changed(&task.id).await;
@@ -62,11 +65,15 @@ impl Conversation {
             .ending(&mut task, StopReason::Completed, files.as_ref())
             .await;
         self.note_agents(&ending.records);
-        let complete = Line::event(&task.id, EventMsg::TurnComplete(task.completed()));
+        let complete = EmittedLine::event(&task.id, EventMsg::TurnComplete(task.completed()));
         let files = files.map(|fact| RolloutRecord::Files(Box::new(fact)));
         let warnings = warnings.into_iter();
-        let warnings = warnings.map(|message| Line::event(&task.id, EventMsg::Warning { message }));
-        let lines = files.into_iter().chain(ending.records).map(Line::Record);
+        let warnings =
+            warnings.map(|message| EmittedLine::event(&task.id, EventMsg::Warning { message }));
+        let lines = files
+            .into_iter()
+            .chain(ending.records)
+            .map(EmittedLine::Record);
         let lines = lines.chain(warnings);
         if let Err(error) = out.write_lines(lines.chain([complete])) {
             // A task whose end is not recorded is ended by who takes the error.
@@ -74,7 +81,7 @@ impl Conversation {
             return Err(error);
         }
         out.commit().await?;
-        Receipt::tell_written(ending.receipt);
+        WriteAck::tell_written(ending.receipt);
         Ok(())
     }
 
@@ -85,8 +92,8 @@ impl Conversation {
         task: &mut Task,
         stop: StopReason,
         files: Option<&FileFact>,
-    ) -> Lines {
-        self.show(Doing::Idle);
+    ) -> WriteBatch {
+        self.set_activity(ActivityKind::Idle);
         task.is_told = true;
         task.span.in_scope(|| {
             let (cycles, compactions) = (task.cycles, task.compactions);
@@ -100,7 +107,7 @@ impl Conversation {
             );
         });
         let Some(host) = self.host.clone() else {
-            return Lines::default();
+            return WriteBatch::default();
         };
         let mut seen = std::mem::take(&mut task.seen);
         if let Some(fact) = files {
@@ -116,7 +123,7 @@ impl Conversation {
             task_id: task.id.clone(),
             stop,
             last_message: task.last_message.clone(),
-            output: task.output.found().cloned(),
+            output: task.output.structured_output().cloned(),
             evidence,
         };
         host.ending(result).await
@@ -135,7 +142,7 @@ pub(super) fn stop_reason(
         AbortReason::Shutdown => StopReason::Shutdown,
         AbortReason::Crash => StopReason::Crash,
         AbortReason::BudgetLimited => StopReason::BudgetExceeded,
-        AbortReason::Error => match task.output.found() {
+        AbortReason::Error => match task.output.structured_output() {
             Some(StructuredOutput::Invalid { .. }) => StopReason::OutputInvalid {
                 message: message.unwrap_or_default(),
             },

@@ -1,31 +1,31 @@
 //! A new session with the history of another, or with its last turns.
 
+mod open_spans;
 mod turns;
-mod unended;
 
 use std::collections::HashSet;
 
 use troupe_protocol::event::{AbortReason, EventMsg, TurnAborted};
 use troupe_protocol::op::{ConfigureSession, ForkPoint};
 use troupe_protocol::rollout::{EventRecord, RolloutRecord};
-use troupe_protocol::tree::{AgentLine, Fact};
+use troupe_protocol::tree::{AgentLine, TreeFact};
 use troupe_protocol::usage::TokenUsage;
 use troupe_protocol::{PendingQuestion, SessionId};
-use troupe_store::{Error, LiveHistory, Store};
+use troupe_store::{LiveHistory, SessionStore, StoreError};
 
-use super::opening::{OpenCalls, Opened, new_meta};
-use crate::deps::{Deps, Setup};
-use crate::resume::{self, Folded, fold};
+use super::opening::{OpenCallAnswers, OpenedLog, new_meta};
+use crate::deps::{SessionDeps, SessionSetup};
+use crate::resume::{self, ResumedState, fold};
 
 /// What a call is answered with that ran when the fork was made.
 const FORKED_ANSWER: &str = "not answered here: the conversation was forked while this call ran";
 
 pub(super) async fn fork(
-    setup: &Setup,
-    deps: &Deps,
+    setup: &SessionSetup,
+    deps: &SessionDeps,
     request: &ConfigureSession,
     point: &ForkPoint,
-) -> Result<Opened, Error> {
+) -> Result<OpenedLog, StoreError> {
     let live = match setup.session_id {
         Some(child) => read_at_birth(&*setup.store, point.session_id, child).await?,
         None => read_fork_point(&*setup.store, point).await?,
@@ -57,11 +57,11 @@ pub(super) async fn fork(
     folded.has_agents = names_agents;
     // Nobody asked the fork for anything yet.
     folded.asked_shape = None;
-    Ok(Opened {
+    Ok(OpenedLog {
         log,
         meta,
         folded,
-        open_calls: OpenCalls {
+        open_calls: OpenCallAnswers {
             known: setup.forking_call.clone(),
             others: FORKED_ANSWER,
         },
@@ -72,10 +72,10 @@ pub(super) async fn fork(
 /// Reads the conversation of a parent as it was when it made this child, which may have waited
 /// for its turn since then.
 async fn read_at_birth(
-    store: &dyn Store,
+    store: &dyn SessionStore,
     parent: SessionId,
     child: SessionId,
-) -> Result<LiveHistory, Error> {
+) -> Result<LiveHistory, StoreError> {
     let mut live = store.read_live(parent).await?;
     if birth_in(&live, child).is_none() {
         // Since then the parent has compacted its history, or gone back in it.
@@ -98,7 +98,7 @@ fn birth_in(live: &LiveHistory, child: SessionId) -> Option<usize> {
 }
 
 fn is_birth(line: &AgentLine, child: SessionId) -> bool {
-    matches!(&line.record.fact, Fact::Born(birth) if birth.session == child)
+    matches!(&line.record.fact, TreeFact::Born(birth) if birth.session == child)
 }
 
 /// What a fork begins with.
@@ -132,7 +132,7 @@ fn copy(mut live: LiveHistory, turns: Option<u32>) -> CopiedHistory {
         Some(turns) => last_turns(records, turns),
     };
     copied.retain(belongs_to_fork);
-    unended::leave_out(&mut copied);
+    open_spans::leave_out(&mut copied);
     copied.iter_mut().for_each(leave_behind);
     let names_agents = whole.has_agents;
     copied.extend(end_of_task(whole));
@@ -180,7 +180,10 @@ fn without_orphans(mut records: Vec<RolloutRecord>) -> Vec<RolloutRecord> {
     records
 }
 
-async fn read_fork_point(store: &dyn Store, point: &ForkPoint) -> Result<LiveHistory, Error> {
+async fn read_fork_point(
+    store: &dyn SessionStore,
+    point: &ForkPoint,
+) -> Result<LiveHistory, StoreError> {
     if let Some(turn) = &point.turn {
         return turns::read_at(store, point.session_id, turn).await;
     }
@@ -188,17 +191,19 @@ async fn read_fork_point(store: &dyn Store, point: &ForkPoint) -> Result<LiveHis
         return store.read_live(point.session_id).await;
     };
     match store.find_bookmark(response_id).await? {
-        Some(bookmark) if bookmark.session != point.session_id => Err(Error::BookmarkElsewhere {
-            response_id: response_id.clone(),
-            asked: point.session_id,
-            found: bookmark.session,
-        }),
+        Some(bookmark) if bookmark.session != point.session_id => {
+            Err(StoreError::BookmarkElsewhere {
+                response_id: response_id.clone(),
+                asked: point.session_id,
+                found: bookmark.session,
+            })
+        }
         Some(bookmark) => {
             store
                 .read_live_at(bookmark.session, bookmark.position)
                 .await
         }
-        None => Err(Error::NoBookmark {
+        None => Err(StoreError::NoBookmark {
             response_id: response_id.clone(),
         }),
     }
@@ -206,7 +211,7 @@ async fn read_fork_point(store: &dyn Store, point: &ForkPoint) -> Result<LiveHis
 
 /// Returns the line that ends a task in whose middle the fork was made: what happened to
 /// it afterwards belongs to the other session.
-fn end_of_task(source: Folded) -> Option<RolloutRecord> {
+fn end_of_task(source: ResumedState) -> Option<RolloutRecord> {
     let task = source.unfinished.task?;
     Some(RolloutRecord::EventMsg(EventRecord {
         id: task.clone(),

@@ -12,10 +12,10 @@ use troupe_protocol::event::{ErrorEvent, EventMsg};
 use troupe_protocol::history::ContentItem;
 use troupe_protocol::input::UserInput;
 use troupe_protocol::{CallId, ResponseItem, SubmissionId};
-use troupe_store::Error;
+use troupe_store::StoreError;
 
 use super::Conversation;
-use crate::emit::{Emitter, Line};
+use crate::emit::{EmittedLine, Emitter};
 use crate::limits::{INJECTED_BYTES_MAX, INJECTED_ITEMS_MAX};
 use crate::user_input::{self, DecodedPictures};
 
@@ -26,7 +26,7 @@ impl Conversation {
         out: &mut Emitter,
         id: &SubmissionId,
         items: Vec<ResponseItem>,
-    ) -> Result<(), Error> {
+    ) -> Result<(), StoreError> {
         let mut known = self.history.call_ids();
         known.extend(
             self.untold
@@ -35,7 +35,7 @@ impl Conversation {
                 .cloned(),
         );
         let pictures = std::mem::take(&mut self.pictures);
-        let items = match sound(items, &known, &pictures).await {
+        let items = match check_items(items, &known, &pictures).await {
             Ok(items) => items,
             Err(problem) => return out.error(id, refusal(problem)),
         };
@@ -49,11 +49,11 @@ impl Conversation {
     }
 
     /// Puts what waits for the model into the history.
-    pub(super) fn tell_untold(&mut self, out: &mut Emitter) -> Result<(), Error> {
+    pub(super) fn tell_untold(&mut self, out: &mut Emitter) -> Result<(), StoreError> {
         if self.untold.is_empty() {
             return Ok(());
         }
-        out.write_lines(self.untold.iter().map(Line::item))?;
+        out.write_lines(self.untold.iter().map(EmittedLine::item))?;
         let told = std::mem::take(&mut self.untold);
         self.history.extend(told);
         Ok(())
@@ -62,7 +62,7 @@ impl Conversation {
 
 /// Returns the items as they can be sent, or says which one would have every later request of
 /// the conversation refused.
-async fn sound(
+async fn check_items(
     items: Vec<ResponseItem>,
     known: &HashSet<CallId>,
     pictures: &DecodedPictures,

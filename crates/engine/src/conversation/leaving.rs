@@ -4,19 +4,19 @@ use tokio_util::task::AbortOnDropHandle;
 use troupe_protocol::error::ErrorInfo;
 use troupe_protocol::event::AbortReason;
 use troupe_protocol::{CallId, ResponseItem};
-use troupe_store::Error;
-use troupe_tools::hooks::Refusal;
+use troupe_store::StoreError;
+use troupe_tools::hooks::HookRefusal;
 
 use super::Conversation;
-use crate::calls::{CallSignal, Caller, SessionChannel};
+use crate::calls::{CallOrigin, CallSignal, SessionChannel};
 use crate::context;
-use crate::emit::{Emitter, Line};
+use crate::emit::{EmittedLine, Emitter};
 use crate::limits::STOP_REFUSALS_MAX;
-use crate::task::{Phase, Stop};
+use crate::task::{StopCause, TaskPhase};
 
 impl Conversation {
     /// Ends the task, after asking the hooks that want to be.
-    pub(super) async fn leave(&mut self, out: &mut Emitter) -> Result<(), Error> {
+    pub(super) async fn leave(&mut self, out: &mut Emitter) -> Result<(), StoreError> {
         let hooks = self.tools.hooks().filter(|hooks| hooks.watches_stop());
         let (Some(hooks), Some(task)) = (hooks.cloned(), &self.task) else {
             return self.complete_task(out).await;
@@ -25,7 +25,7 @@ impl Conversation {
         let last_message = task.last_message.clone();
         let channel = SessionChannel {
             mailbox: self.mailbox.clone(),
-            caller: Caller::Model { epoch: task.epoch },
+            caller: CallOrigin::Model { epoch: task.epoch },
             call_id: CallId("on_stop".to_owned()),
         };
         let asking = AbortOnDropHandle::new(tokio::spawn(async move {
@@ -35,7 +35,7 @@ impl Conversation {
             channel.send(CallSignal::MayStop(verdict)).await;
         }));
         if let Some(task) = &mut self.task {
-            task.enter(Phase::Leaving { _asking: asking });
+            task.enter(TaskPhase::Leaving { _asking: asking });
         }
         Ok(())
     }
@@ -44,29 +44,29 @@ impl Conversation {
     pub(super) async fn may_stop(
         &mut self,
         out: &mut Emitter,
-        verdict: Result<(), Refusal>,
-    ) -> Result<(), Error> {
+        verdict: Result<(), HookRefusal>,
+    ) -> Result<(), StoreError> {
         let Some(task) = &mut self.task else {
             return Ok(());
         };
-        let Phase::Leaving { .. } = task.phase else {
+        let TaskPhase::Leaving { .. } = task.phase else {
             return Ok(());
         };
-        task.enter(Phase::Starting);
+        task.enter(TaskPhase::Starting);
         match verdict {
             Err(refusal) if task.stops_refused < STOP_REFUSALS_MAX => {
                 task.stops_refused += 1;
                 let item = ResponseItem::user_text(context::objection(&refusal));
-                out.write_lines([Line::item(&item)])?;
+                out.write_lines([EmittedLine::item(&item)])?;
                 self.history.push(item);
                 return self.sample(out).await;
             }
-            Err(Refusal { hook, reason }) => {
+            Err(HookRefusal { hook, reason }) => {
                 let message = format!(
                     "hook {hook} refuses the end of this task, also after the model went on \
                      {STOP_REFUSALS_MAX} times: {reason}"
                 );
-                let stop = Stop::fatal(AbortReason::Error, message, ErrorInfo::HookRefused);
+                let stop = StopCause::fatal(AbortReason::Error, message, ErrorInfo::HookRefused);
                 return self.stop(out, stop).await;
             }
             Ok(()) => {}

@@ -17,18 +17,18 @@ use troupe_protocol::error::ErrorInfo;
 use troupe_protocol::event::{ErrorEvent, EventMsg};
 use troupe_protocol::policy::ReasoningEffort;
 use troupe_protocol::session::{TurnContext, TurnOverrides};
-use troupe_store::Error;
+use troupe_store::StoreError;
 
-use super::{Conversation, SourceNews};
+use super::{Conversation, ToolSourceUpdate};
 use crate::emit::Emitter;
 use crate::limits::{CONTEXT_WINDOW_ASSUMED_TOKENS, MODEL_REFRESHES_MAX, WINDOW_ASKED_MS_MAX};
-use crate::session::Input;
-use crate::task::Phase;
-use crate::user_input::Message;
+use crate::session::SessionInput;
+use crate::task::TaskPhase;
+use crate::user_input::CheckedMessage;
 
 /// What a conversation knows about models beside the catalogue.
 #[derive(Debug, Default)]
-pub(super) struct Models {
+pub(super) struct ModelKnowledge {
     /// The choice that the user was last warned about, or had not to be.
     told: Option<(String, Option<ReasoningEffort>)>,
     /// What the provider last said.
@@ -43,7 +43,7 @@ pub(super) struct Models {
     awaited: usize,
 }
 
-impl Models {
+impl ModelKnowledge {
     /// Forgets what another provider said. Whoever waits for an answer gets it.
     pub(super) fn forget(&mut self) {
         self.told = None;
@@ -53,7 +53,7 @@ impl Models {
     }
 }
 
-impl Models {
+impl ModelKnowledge {
     /// Returns the window that the provider's list tells. A server with a single model of its own
     /// answers with that, by whatever name it is asked.
     fn listed_window(&self, model: &str) -> Option<u64> {
@@ -95,7 +95,11 @@ impl Conversation {
 
     /// Refuses a message that does not fit in the window by itself. It is never cut, and where
     /// the window is only assumed, the provider decides.
-    pub(super) fn check_fits(&self, message: &Message, model: &str) -> Result<(), ErrorEvent> {
+    pub(super) fn check_fits(
+        &self,
+        message: &CheckedMessage,
+        model: &str,
+    ) -> Result<(), ErrorEvent> {
         let Some(window) = self.known_window(model) else {
             return Ok(());
         };
@@ -117,7 +121,7 @@ impl Conversation {
 
     /// Tells whether the provider has to be asked how large the model's window is. What it told
     /// another session of this process is taken.
-    fn wants_window(&mut self) -> bool {
+    fn needs_window_lookup(&mut self) -> bool {
         let model = self.turn_context().model.clone();
         let catalogued = || {
             let info = catalogue::lookup(&model);
@@ -141,7 +145,7 @@ impl Conversation {
     /// Begins to ask the provider how large its window is, if nobody else knows. The task goes on
     /// with the answer, or without one.
     pub(super) fn ask_for_window(&mut self) -> bool {
-        if !self.wants_window() {
+        if !self.needs_window_lookup() {
             return false;
         }
         self.models.asked = Some(self.turn_context().model.clone());
@@ -155,30 +159,30 @@ impl Conversation {
                 Ok(Ok(models)) => models,
                 Ok(Err(_)) | Err(_) => Vec::new(),
             };
-            let news = Box::new(SourceNews::Listed { epoch, models });
+            let news = Box::new(ToolSourceUpdate::Listed { epoch, models });
             // A session that is gone has no task that would wait.
             discard!(
-                mailbox.post(Input::Source(news)).await,
+                mailbox.post(SessionInput::Source(news)).await,
                 "the actor has ended"
             );
         });
-        task.enter(Phase::Equipping {
+        task.enter(TaskPhase::Equipping {
             _work: AbortOnDropHandle::new(asking),
         });
         true
     }
 
     /// Takes the provider's answer, and goes on with the task.
-    pub(super) async fn window_told(
+    pub(super) async fn window_received(
         &mut self,
         out: &mut Emitter,
         models: Vec<ModelEntry>,
-    ) -> Result<(), Error> {
+    ) -> Result<(), StoreError> {
         if !models.is_empty() {
             self.models.listed = models;
         }
         if let Some(task) = &mut self.task {
-            task.enter(Phase::Starting);
+            task.enter(TaskPhase::Starting);
             let id = task.id.clone();
             for message in self.model_warnings() {
                 out.warn(&id, message)?;
@@ -191,7 +195,7 @@ impl Conversation {
     /// choice is told of once.
     pub(super) fn model_warnings(&mut self) -> Vec<String> {
         // What it answers is not known yet.
-        if self.wants_window() {
+        if self.needs_window_lookup() {
             return Vec::new();
         }
         let TurnContext { model, effort, .. } = &self.context;
@@ -208,7 +212,7 @@ impl Conversation {
         });
         let unfit = unfit_effort(&self.context)
             .map(|unfit| format!("{unfit}; the effort that this session has is not sent"));
-        let misfit = self.model.misfit(model);
+        let misfit = self.model.model_mismatch(model);
         self.models.told = choice;
         assumed.into_iter().chain(unfit).chain(misfit).collect()
     }
@@ -219,7 +223,7 @@ impl Conversation {
         out: &mut Emitter,
         id: SubmissionId,
         refresh: bool,
-    ) -> Result<(), Error> {
+    ) -> Result<(), StoreError> {
         if !refresh {
             let list = self.model_list(catalogue::entries(), ModelListSource::BuiltIn, None);
             return out.emit(&id, vec![list]);
@@ -233,7 +237,9 @@ impl Conversation {
             let answer = Box::new(model.models().await);
             // A session that is gone needs no list.
             discard!(
-                mailbox.post(Input::ModelsListed { id, answer }).await,
+                mailbox
+                    .post(SessionInput::ModelsListed { id, answer })
+                    .await,
                 "the actor has ended"
             );
         });
@@ -246,7 +252,7 @@ impl Conversation {
         out: &mut Emitter,
         id: &SubmissionId,
         answer: Result<Vec<ModelEntry>, ModelError>,
-    ) -> Result<(), Error> {
+    ) -> Result<(), StoreError> {
         // An answer may be to a question of the conversation before this one.
         self.models.awaited = self.models.awaited.saturating_sub(1);
         while self.models.refreshes.try_join_next().is_some() {}
@@ -310,7 +316,7 @@ pub(crate) fn check_model(
 }
 
 /// Returns the effort that is sent: none that the model is known to refuse.
-pub(super) fn sent_effort(context: &TurnContext) -> Option<ReasoningEffort> {
+pub(super) fn effective_effort(context: &TurnContext) -> Option<ReasoningEffort> {
     context.effort.filter(|_| unfit_effort(context).is_none())
 }
 

@@ -7,18 +7,18 @@ use troupe_protocol::op::ConfigureSession;
 use troupe_protocol::rollout::{RolloutRecord, SessionMeta};
 use troupe_protocol::spawn::AnsweredCall;
 use troupe_protocol::{CallId, SubmissionId};
-use troupe_store::{Error, Log, Store};
+use troupe_store::{SessionLog, SessionStore, StoreError};
 
-use super::equipping::Listings;
-use super::models::Models;
-use super::{Conversation, Usage, forking};
+use super::models::ModelKnowledge;
+use super::tool_sources::PendingListings;
+use super::{Conversation, SessionUsage, forking};
 use crate::context;
-use crate::deps::{Deps, Notice, Setup};
+use crate::deps::{SessionDeps, SessionSetup, SetupNotice};
 use crate::emit::Emitter;
-use crate::events::{Followed, Origin};
-use crate::inquiry::Word;
+use crate::events::{LogSegment, SegmentOrigin};
+use crate::inquiry::InquiryAnswer;
 use crate::mailbox::Mailbox;
-use crate::resume::{Folded, MISSING_ANSWER, Unfinished, fold};
+use crate::resume::{MISSING_ANSWER, ResumedState, UnfinishedWork, fold};
 use crate::session::describe;
 use crate::sharing;
 
@@ -32,22 +32,22 @@ const UNDECIDED_ANSWER: &str = "aborted: the engine stopped while this call wait
     that the user is asked again";
 
 /// A conversation's log and what was in it.
-pub(super) struct Opened {
-    pub log: Box<dyn Log>,
+pub(super) struct OpenedLog {
+    pub log: Box<dyn SessionLog>,
     pub meta: SessionMeta,
-    pub folded: Folded,
-    pub open_calls: OpenCalls,
+    pub folded: ResumedState,
+    pub open_calls: OpenCallAnswers,
     pub warnings: Vec<String>,
 }
 
 /// What the calls are answered with that a history has open.
-pub(super) struct OpenCalls {
+pub(super) struct OpenCallAnswers {
     /// The one call of which something is known.
     pub known: Option<AnsweredCall>,
     pub others: &'static str,
 }
 
-impl OpenCalls {
+impl OpenCallAnswers {
     fn all(others: &'static str) -> Self {
         Self {
             known: None,
@@ -64,24 +64,24 @@ impl OpenCalls {
 }
 
 /// What is missing in a history that was left in the middle of a task.
-struct Repair {
-    unfinished: Unfinished,
-    open_calls: OpenCalls,
+struct HistoryRepair {
+    unfinished: UnfinishedWork,
+    open_calls: OpenCallAnswers,
 }
 
 impl Conversation {
     pub(crate) async fn open(
         out: &mut Emitter,
-        deps: &Deps,
+        deps: &SessionDeps,
         mailbox: Mailbox,
         id: &SubmissionId,
         request: ConfigureSession,
-        setup: Setup,
-    ) -> Result<Self, Error> {
+        setup: SessionSetup,
+    ) -> Result<Self, StoreError> {
         let notices = setup.notices.clone();
         let origin = match request.resume {
-            Some(_) => Origin::Resumed,
-            None => Origin::New,
+            Some(_) => SegmentOrigin::Resumed,
+            None => SegmentOrigin::New,
         };
         let is_stored = request.resume.is_some() || request.fork.is_some();
         let opened = match (&request.resume, &request.fork) {
@@ -89,7 +89,7 @@ impl Conversation {
             (None, Some(point)) => forking::fork(&setup, deps, &request, point).await?,
             (None, None) => create(&setup, deps, &request).await?,
         };
-        let Opened {
+        let OpenedLog {
             log,
             mut meta,
             mut folded,
@@ -99,7 +99,7 @@ impl Conversation {
         meta.model_provider.clone_from(&setup.provider_id);
         meta.base_instructions = request.base_instructions.or(meta.base_instructions);
         let developer = request.developer_instructions;
-        let repair = Repair {
+        let repair = HistoryRepair {
             unfinished: std::mem::take(&mut folded.unfinished),
             open_calls,
         };
@@ -127,14 +127,14 @@ impl Conversation {
         }
         conversation.set_context(conversation.context.with(overrides));
         conversation.untold = untold;
-        let read = read.into_iter().map(Notice::Warning);
+        let read = read.into_iter().map(SetupNotice::Warning);
         let notices = notices.into_iter().chain(read).collect();
         if let Err(error) = conversation.introduce(out, id, repair, notices) {
             // The session that was open goes on, in its own log.
             out.restore(before);
             return Err(error);
         }
-        out.follow_rollout(Followed {
+        out.follow_rollout(LogSegment {
             store: Arc::clone(&conversation.store),
             session: conversation.id(),
             from,
@@ -145,7 +145,7 @@ impl Conversation {
             && let Err(error) = old.close().await
         {
             let message = format!("the session before was not closed: {}", describe(&error));
-            out.tell_unrecorded(id, vec![EventMsg::Warning { message }]);
+            out.publish_unrecorded(id, vec![EventMsg::Warning { message }]);
         }
         conversation.tell_opened();
         Ok(conversation)
@@ -156,20 +156,20 @@ impl Conversation {
         &mut self,
         out: &mut Emitter,
         id: &SubmissionId,
-        repair: Repair,
-        notices: Vec<Notice>,
-    ) -> Result<(), Error> {
+        repair: HistoryRepair,
+        notices: Vec<SetupNotice>,
+    ) -> Result<(), StoreError> {
         let unfinished = self.repair(out, repair)?;
         self.tell_untold(out)?;
         self.tell_configured(out, id)?;
-        let unfinished = unfinished.map(Notice::Warning);
+        let unfinished = unfinished.map(SetupNotice::Warning);
         for notice in notices.into_iter().chain(unfinished) {
             out.emit(id, vec![notice.into()])?;
         }
         Ok(())
     }
 
-    fn tell_configured(&self, out: &mut Emitter, id: &SubmissionId) -> Result<(), Error> {
+    fn tell_configured(&self, out: &mut Emitter, id: &SubmissionId) -> Result<(), StoreError> {
         let path = out
             .log()
             .and_then(|log| log.path().map(std::path::Path::to_owned));
@@ -182,17 +182,17 @@ impl Conversation {
     }
 
     fn assemble(
-        deps: &Deps,
+        deps: &SessionDeps,
         mailbox: Mailbox,
-        setup: Setup,
+        setup: SessionSetup,
         meta: SessionMeta,
-        folded: Folded,
+        folded: ResumedState,
     ) -> Self {
         Self {
             toolset: sharing::tools(&setup.tools),
             tools: Arc::new(setup.tools),
             reinstructs: false,
-            listings: Listings::default(),
+            listings: PendingListings::default(),
             task: None,
             asked_shape: folded.asked_shape,
             terms: deps.terms,
@@ -204,14 +204,14 @@ impl Conversation {
             window: setup.window,
             context: folded.context.unwrap_or(setup.context),
             history: folded.history,
-            usage: Usage {
+            usage: SessionUsage {
                 total: folded.total_usage,
-                ..Usage::default()
+                ..SessionUsage::default()
             },
             thread_name: folded.thread_name,
             thread_note: folded.thread_note,
             has_agents: folded.has_agents,
-            skills: super::skilled::Noted::default(),
+            skills: super::task_skills::TaskSkills::default(),
             pictures: Arc::default(),
             untold: Vec::new(),
             shells: super::user_shell::UserShells::default(),
@@ -221,7 +221,7 @@ impl Conversation {
                 .unwrap_or_else(|| meta.id.to_string()),
             meta,
             epoch: 0,
-            models: Models::default(),
+            models: ModelKnowledge::default(),
             mailbox,
             clock: deps.clock.clone(),
             ids: deps.ids.clone(),
@@ -229,14 +229,18 @@ impl Conversation {
     }
 
     /// Makes the history of a session that died in mid-task a valid request again.
-    fn repair(&mut self, out: &mut Emitter, repair: Repair) -> Result<Option<String>, Error> {
-        let Repair {
+    fn repair(
+        &mut self,
+        out: &mut Emitter,
+        repair: HistoryRepair,
+    ) -> Result<Option<String>, StoreError> {
+        let HistoryRepair {
             unfinished,
             open_calls,
         } = repair;
         self.answer_open_calls(out, |call| {
             let recorded = unfinished.outcomes.get(call);
-            let waited = unfinished.waits_for_word(call);
+            let waited = unfinished.awaits_person(call);
             let has_outcome = recorded.is_some();
             if unfinished.task.is_some() {
                 tracing::warn!(%call, has_outcome, waited, "a call was cut off");
@@ -252,7 +256,7 @@ impl Conversation {
         // Nobody waits for the answers any more, so nobody is to be asked.
         for (asked, question) in unfinished.questions {
             let call_id = question.id().clone();
-            let withdrawn = Word::withdrawal(&question).event(call_id);
+            let withdrawn = InquiryAnswer::withdrawal(&question).event(call_id);
             out.emit(&asked, vec![withdrawn])?;
         }
         let Some(task) = unfinished.task else {
@@ -280,8 +284,8 @@ impl Conversation {
         out: &mut Emitter,
         id: &SubmissionId,
         request: ConfigureSession,
-        setup: Setup,
-    ) -> Result<(), Error> {
+        setup: SessionSetup,
+    ) -> Result<(), StoreError> {
         self.tools.shutdown().await;
         self.toolset = sharing::tools(&setup.tools);
         self.tools = Arc::new(setup.tools);
@@ -306,7 +310,7 @@ impl Conversation {
     /// one of its calls is not taken for one of ours.
     pub(crate) fn after(mut self, other: &Self) -> Self {
         self.epoch = other.epoch;
-        self.listings = Listings::after(&other.listings);
+        self.listings = PendingListings::after(&other.listings);
         self
     }
 
@@ -328,19 +332,26 @@ impl Conversation {
     }
 }
 
-async fn create(setup: &Setup, deps: &Deps, request: &ConfigureSession) -> Result<Opened, Error> {
+async fn create(
+    setup: &SessionSetup,
+    deps: &SessionDeps,
+    request: &ConfigureSession,
+) -> Result<OpenedLog, StoreError> {
     let meta = new_meta(setup, deps, request);
     let log = setup.store.create(&meta).await?;
-    Ok(Opened {
+    Ok(OpenedLog {
         log,
         meta,
-        folded: Folded::default(),
-        open_calls: OpenCalls::all(CRASH_ANSWER),
+        folded: ResumedState::default(),
+        open_calls: OpenCallAnswers::all(CRASH_ANSWER),
         warnings: Vec::new(),
     })
 }
 
-async fn resume(store: &dyn Store, session: troupe_protocol::SessionId) -> Result<Opened, Error> {
+async fn resume(
+    store: &dyn SessionStore,
+    session: troupe_protocol::SessionId,
+) -> Result<OpenedLog, StoreError> {
     let (log, live) = store.open(session).await?;
     let meta = live.meta.clone();
     let mut warnings = live.warnings.clone();
@@ -350,16 +361,20 @@ async fn resume(store: &dyn Store, session: troupe_protocol::SessionId) -> Resul
         Some(_) => CRASH_ANSWER,
         None => MISSING_ANSWER,
     };
-    Ok(Opened {
+    Ok(OpenedLog {
         log,
         meta,
         folded,
-        open_calls: OpenCalls::all(others),
+        open_calls: OpenCallAnswers::all(others),
         warnings,
     })
 }
 
-pub(super) fn new_meta(setup: &Setup, deps: &Deps, request: &ConfigureSession) -> SessionMeta {
+pub(super) fn new_meta(
+    setup: &SessionSetup,
+    deps: &SessionDeps,
+    request: &ConfigureSession,
+) -> SessionMeta {
     let context = setup.context.with(request.overrides.clone());
     SessionMeta {
         id: setup.session_id.unwrap_or_else(|| deps.ids.session()),

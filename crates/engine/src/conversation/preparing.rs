@@ -8,51 +8,51 @@ use troupe_protocol::ResponseId;
 use troupe_protocol::error::ErrorInfo;
 use troupe_protocol::event::ErrorEvent;
 use troupe_protocol::op::ForkPoint;
-use troupe_protocol::rollout::{Rewind, RewindReason, RolloutRecord};
+use troupe_protocol::rollout::{RewindReason, RewindRecord, RolloutRecord};
 use troupe_protocol::session::{TurnContext, TurnOverrides};
-use troupe_store::{Error, Position};
+use troupe_store::{LogPosition, StoreError};
 
 use super::models::check_model;
-use super::{Asker, Conversation, NewTask};
+use super::{Conversation, NewTask, TaskRequester};
 use crate::deps::AnswerCheck;
 use crate::emit::Emitter;
-use crate::history::History;
-use crate::output::Output;
+use crate::history::PromptHistory;
+use crate::output::AnswerFormat;
 use crate::output::schema::SchemaError;
 use crate::resume;
-use crate::skills::Catalogue;
-use crate::task::Steered;
-use crate::user_input::{self, Message};
+use crate::skills::SkillCatalogue;
+use crate::task::SteeredMessage;
+use crate::user_input::{self, CheckedMessage};
 
 /// A user turn that was found to be sound.
 #[derive(Debug)]
-pub(crate) struct Prepared {
-    pub message: Message,
+pub(crate) struct PreparedTask {
+    pub message: CheckedMessage,
     /// Messages of the inbox that the task is told first.
-    pub ahead: Vec<Steered>,
+    pub ahead: Vec<SteeredMessage>,
     /// The skills that there are for the task.
-    pub skills: Arc<Catalogue>,
-    pub from: From,
-    pub output: Output,
+    pub skills: Arc<SkillCatalogue>,
+    pub from: ResumePoint,
+    pub output: AnswerFormat,
 }
 
 /// Where a task goes on from.
 #[derive(Debug)]
-pub(crate) enum From {
+pub(crate) enum ResumePoint {
     /// The end of this conversation.
     Here,
     /// An earlier place of this conversation.
-    Branch(Box<Branch>),
+    Branch(Box<BranchPoint>),
     /// A place of another conversation: this one becomes a fork of that.
     Elsewhere(ForkPoint),
 }
 
 /// An earlier place of a conversation.
 #[derive(Debug)]
-pub(crate) struct Branch {
+pub(crate) struct BranchPoint {
     response_id: ResponseId,
-    position: Position,
-    history: History,
+    position: LogPosition,
+    history: PromptHistory,
 }
 
 impl Conversation {
@@ -61,7 +61,7 @@ impl Conversation {
     pub(crate) async fn prepare(
         &mut self,
         task: &NewTask,
-    ) -> Result<Result<Prepared, ErrorEvent>, Error> {
+    ) -> Result<Result<PreparedTask, ErrorEvent>, StoreError> {
         if let Err(refusal) = check_overrides(&self.context, &task.overrides) {
             return Ok(Err(refusal));
         }
@@ -71,26 +71,26 @@ impl Conversation {
         };
         let cwd = task.overrides.cwd.as_ref().unwrap_or(&self.context.cwd);
         let place = self.place(cwd.clone(), task.author()).await;
-        let message = if task.items.is_empty() && self.may_go_on(task) {
-            Message::unspoken()
+        let message = if task.items.is_empty() && self.may_start_without_message(task) {
+            CheckedMessage::without_text()
         } else {
             match user_input::read(&task.items, &place).await {
-                Ok(message) => Message {
+                Ok(message) => CheckedMessage {
                     client_id: task.client_id.clone(),
                     ..message
                 },
                 Err(refusal) => return Ok(Err(refusal)),
             }
         };
-        if let Asker::Client = task.asker {
+        if let TaskRequester::Client = task.asker {
             let context = self.context.with(task.overrides.clone());
             if let Err(refusal) = self.check_fits(&message, &context.model) {
                 return Ok(Err(refusal));
             }
         }
         let from = match &task.from {
-            None => From::Here,
-            Some(response_id) => match self.locate(response_id).await? {
+            None => ResumePoint::Here,
+            Some(response_id) => match self.find_resume_point(response_id).await? {
                 Some(from) => from,
                 None => {
                     return Ok(Err(ErrorEvent {
@@ -104,7 +104,7 @@ impl Conversation {
                 }
             },
         };
-        Ok(Ok(Prepared {
+        Ok(Ok(PreparedTask {
             message,
             ahead: Vec::new(),
             skills: place.skills,
@@ -115,9 +115,9 @@ impl Conversation {
 
     /// Tells whether a task can begin without a word: a client may want an answer to what it put
     /// into the history, or have a turn go on that was cut off.
-    fn may_go_on(&self, task: &NewTask) -> bool {
+    fn may_start_without_message(&self, task: &NewTask) -> bool {
         // One that runs goes on by itself.
-        let is_here = matches!(task.asker, Asker::Client) && task.from.is_none();
+        let is_here = matches!(task.asker, TaskRequester::Client) && task.from.is_none();
         let is_here = is_here && self.task.is_none();
         let last = self.history.responses().next_back();
         is_here && last.is_some_and(|last| last.assistant_message().is_none())
@@ -126,35 +126,45 @@ impl Conversation {
     /// A client looks at its answer itself, unless it said otherwise; that of an agent counts only
     /// if it fits. What a callback begins is still the work that a client asked for, in the shape
     /// it asked for.
-    fn output(&self, task: &NewTask) -> Result<Output, ErrorEvent> {
+    fn output(&self, task: &NewTask) -> Result<AnswerFormat, ErrorEvent> {
         let schema = task.output_schema.clone();
         match &task.asker {
-            Asker::Client if schema.as_ref().is_some_and(|it| !it.is_object()) => Err(ErrorEvent {
-                message: "final_output_json_schema is no JSON Schema: expected an object"
-                    .to_owned(),
-                fatal: false,
-                error_info: Some(ErrorInfo::InvalidSubmission),
-            }),
-            Asker::Client => self.clients_output(schema),
-            Asker::Inbox(_) if schema.is_none() => self.clients_output(self.asked_shape.clone()),
-            Asker::Inbox(_) => Output::checked(schema).map_err(|error| unusable_schema(&error)),
+            TaskRequester::Client if schema.as_ref().is_some_and(|it| !it.is_object()) => {
+                Err(ErrorEvent {
+                    message: "final_output_json_schema is no JSON Schema: expected an object"
+                        .to_owned(),
+                    fatal: false,
+                    error_info: Some(ErrorInfo::InvalidSubmission),
+                })
+            }
+            TaskRequester::Client => self.clients_output(schema),
+            TaskRequester::Inbox(_) if schema.is_none() => {
+                self.clients_output(self.asked_shape.clone())
+            }
+            TaskRequester::Inbox(_) => {
+                AnswerFormat::checked(schema).map_err(|error| unusable_schema(&error))
+            }
         }
     }
 
-    fn clients_output(&self, schema: Option<Value>) -> Result<Output, ErrorEvent> {
+    fn clients_output(&self, schema: Option<Value>) -> Result<AnswerFormat, ErrorEvent> {
         // One that nothing can be checked by is refused, whoever checks.
-        let checked = Output::checked(schema.clone()).map_err(|error| unusable_schema(&error))?;
+        let checked =
+            AnswerFormat::checked(schema.clone()).map_err(|error| unusable_schema(&error))?;
         Ok(match self.terms.answer_check {
             AnswerCheck::ByEngine => checked,
-            AnswerCheck::ByClient => Output::shaped(schema),
+            AnswerCheck::ByClient => AnswerFormat::shaped(schema),
         })
     }
 
-    async fn locate(&mut self, response_id: &ResponseId) -> Result<Option<From>, Error> {
+    async fn find_resume_point(
+        &mut self,
+        response_id: &ResponseId,
+    ) -> Result<Option<ResumePoint>, StoreError> {
         if let Some(bookmark) = self.history.bookmark(response_id) {
             let mut history = self.history.clone();
             history.truncate(bookmark.len);
-            return Ok(Some(From::Branch(Box::new(Branch {
+            return Ok(Some(ResumePoint::Branch(Box::new(BranchPoint {
                 response_id: response_id.clone(),
                 position: bookmark.position,
                 history,
@@ -165,7 +175,7 @@ impl Conversation {
             return Ok(None);
         };
         if bookmark.session != self.id() {
-            return Ok(Some(From::Elsewhere(ForkPoint {
+            return Ok(Some(ResumePoint::Elsewhere(ForkPoint {
                 session_id: bookmark.session,
                 last_response_id: Some(response_id.clone()),
                 turns: None,
@@ -176,7 +186,7 @@ impl Conversation {
             .store
             .read_live_at(bookmark.session, bookmark.position)
             .await?;
-        Ok(Some(From::Branch(Box::new(Branch {
+        Ok(Some(ResumePoint::Branch(Box::new(BranchPoint {
             response_id: response_id.clone(),
             position: bookmark.position,
             history: resume::fold(live).history,
@@ -184,8 +194,12 @@ impl Conversation {
     }
 
     /// Leaves what came after `branch` out of the history. It stays in the log.
-    pub(super) fn go_back(&mut self, out: &mut Emitter, branch: Branch) -> Result<(), Error> {
-        let rewind = Rewind {
+    pub(super) fn rewind_to(
+        &mut self,
+        out: &mut Emitter,
+        branch: BranchPoint,
+    ) -> Result<(), StoreError> {
+        let rewind = RewindRecord {
             to: branch.position.0,
             reason: RewindReason::Bookmark {
                 response_id: branch.response_id,

@@ -5,19 +5,19 @@ use troupe_protocol::discard;
 use troupe_protocol::error::ErrorInfo;
 use troupe_protocol::event::{ErrorEvent, EventMsg};
 use troupe_protocol::policy::CollaborationMode;
-use troupe_protocol::rollout::{Rewind, RewindReason, RolloutRecord};
+use troupe_protocol::rollout::{RewindReason, RewindRecord, RolloutRecord};
 use troupe_protocol::session::TurnOverrides;
 use troupe_protocol::{CallId, ResponseId, SubmissionId};
-use troupe_store::Error;
+use troupe_store::StoreError;
 
 use super::Conversation;
 use super::preparing::check_overrides;
-use crate::calls::{Calls, OpenAsk};
+use crate::calls::{CycleCalls, OpenAsk};
 use crate::emit::Emitter;
-use crate::host::Stopper;
-use crate::inquiry::{NotTaken, Word};
+use crate::host::StopRequester;
+use crate::inquiry::{AnswerRefusal, InquiryAnswer};
 use crate::response::plans;
-use crate::task::{Phase, Stop};
+use crate::task::{StopCause, TaskPhase};
 
 impl Conversation {
     /// Puts a call's question to the user.
@@ -26,12 +26,12 @@ impl Conversation {
         out: &mut Emitter,
         call_id: CallId,
         ask: OpenAsk,
-    ) -> Result<(), Error> {
+    ) -> Result<(), StoreError> {
         let Some(task) = &mut self.task else {
             return Ok(());
         };
         // A task that is being stopped asks nothing more: dropping the reply refuses.
-        let Phase::Calling(calls) = &mut task.phase else {
+        let TaskPhase::Calling(calls) = &mut task.phase else {
             return Ok(());
         };
         out.emit(&task.id, vec![ask.question.clone().event()])?;
@@ -45,14 +45,14 @@ impl Conversation {
     }
 
     /// Answers every open question as one that nobody answers, and all that will be asked.
-    pub(crate) async fn refuse_questions(&mut self, out: &mut Emitter) -> Result<(), Error> {
+    pub(crate) async fn refuse_questions(&mut self, out: &mut Emitter) -> Result<(), StoreError> {
         self.unattended = true;
         if let Some(host) = &self.host {
             host.unattended();
         }
         let open = self.calls().map(|calls| calls.refusals());
         for (call_id, word) in open.unwrap_or_default() {
-            self.take_word(out, &call_id, word).await?;
+            self.record_answer(out, &call_id, word).await?;
         }
         Ok(())
     }
@@ -63,17 +63,17 @@ impl Conversation {
         out: &mut Emitter,
         id: &SubmissionId,
         call_id: CallId,
-        word: Word,
-    ) -> Result<(), Error> {
+        word: InquiryAnswer,
+    ) -> Result<(), StoreError> {
         let checked = match self.calls() {
             Some(calls) => calls.check_word(&call_id, &word),
-            None => Err(NotTaken::Unknown {
+            None => Err(AnswerRefusal::Unknown {
                 id: call_id.0.clone(),
             }),
         };
         let taken = match checked {
-            Ok(()) => return self.take_word(out, &call_id, word.settled()).await,
-            Err(NotTaken::Unknown { .. }) => self.decide_elsewhere(call_id, word).await,
+            Ok(()) => return self.record_answer(out, &call_id, word.settled()).await,
+            Err(AnswerRefusal::Unknown { .. }) => self.answer_for_other_agent(call_id, word).await,
             Err(unfit) => Err(unfit),
         };
         match taken {
@@ -83,46 +83,46 @@ impl Conversation {
     }
 
     /// Takes the word on a call, if it waits for it. It is on disk before the call hears it.
-    pub(crate) async fn take_word(
+    pub(crate) async fn record_answer(
         &mut self,
         out: &mut Emitter,
         call_id: &CallId,
-        word: Word,
-    ) -> Result<(), Error> {
+        word: InquiryAnswer,
+    ) -> Result<(), StoreError> {
         let Some(task_id) = self.task_id() else {
             return Ok(());
         };
-        let waits = |calls: &mut Calls| calls.check_word(call_id, &word).is_ok();
+        let waits = |calls: &mut CycleCalls| calls.check_word(call_id, &word).is_ok();
         if !self.calls().is_some_and(waits) {
             return Ok(());
         }
         out.emit(&task_id, vec![word.clone().event(call_id.clone())])?;
         out.commit().await?;
         self.answered(call_id, &word);
-        let aborts = word == Word::Decision(ReviewDecision::Abort);
+        let aborts = word == InquiryAnswer::Decision(ReviewDecision::Abort);
         if let Some(ask) = self.calls().and_then(|calls| calls.take_ask(call_id)) {
             // A call that is gone has been answered otherwise.
             discard!(ask.reply.send(word), "nobody waits for the answer");
         }
         if aborts {
-            self.stop(out, Stop::interrupted(Stopper::default()))
+            self.stop(out, StopCause::interrupted(StopRequester::default()))
                 .await?;
         }
         Ok(())
     }
 
     /// Takes the word that was given to the same question elsewhere.
-    pub(super) async fn settled(
+    pub(super) async fn record_outside_answer(
         &mut self,
         out: &mut Emitter,
         call_id: &CallId,
-        word: Word,
-    ) -> Result<(), Error> {
+        word: InquiryAnswer,
+    ) -> Result<(), StoreError> {
         let host = self.host.clone();
-        if host.is_some_and(|host| host.settled(call_id, &word)) {
+        if host.is_some_and(|host| host.question_settled(call_id, &word)) {
             return Ok(());
         }
-        self.take_word(out, call_id, word).await
+        self.record_answer(out, call_id, word).await
     }
 
     /// Withdraws the question of a call that waits for the answer no longer.
@@ -130,12 +130,12 @@ impl Conversation {
         &mut self,
         out: &mut Emitter,
         call_id: &CallId,
-    ) -> Result<(), Error> {
+    ) -> Result<(), StoreError> {
         let ask = self.calls().and_then(|calls| calls.take_ask(call_id));
         let (Some(ask), Some(task_id)) = (ask, self.task_id()) else {
             return Ok(());
         };
-        let word = Word::withdrawal(&ask.question);
+        let word = InquiryAnswer::withdrawal(&ask.question);
         self.answered(call_id, &word);
         out.emit(&task_id, vec![word.event(call_id.clone())])
     }
@@ -146,7 +146,7 @@ impl Conversation {
         out: &mut Emitter,
         id: &SubmissionId,
         overrides: TurnOverrides,
-    ) -> Result<(), Error> {
+    ) -> Result<(), StoreError> {
         if let Err(refusal) = check_overrides(&self.context, &overrides) {
             return out.error(id, refusal);
         }
@@ -167,7 +167,7 @@ impl Conversation {
         out: &mut Emitter,
         id: &SubmissionId,
         num_turns: u32,
-    ) -> Result<(), Error> {
+    ) -> Result<(), StoreError> {
         if self.task.is_some() {
             return out.error(id, rollback_failed("a task is running; interrupt it first"));
         }
@@ -184,7 +184,7 @@ impl Conversation {
                 return out.error(id, rollback_failed(&message));
             }
         };
-        let rewind = Rewind {
+        let rewind = RewindRecord {
             to: start.position.0,
             reason: RewindReason::Rollback { num_turns },
             carried: self.carried(out),
@@ -204,7 +204,7 @@ impl Conversation {
         out: &mut Emitter,
         id: &SubmissionId,
         name: &str,
-    ) -> Result<(), Error> {
+    ) -> Result<(), StoreError> {
         let thread_name = normalised(name);
         let event = EventMsg::ThreadNameUpdated {
             thread_name: thread_name.clone(),
@@ -219,7 +219,7 @@ impl Conversation {
         out: &mut Emitter,
         id: &SubmissionId,
         note: &str,
-    ) -> Result<(), Error> {
+    ) -> Result<(), StoreError> {
         let thread_note = normalised(note);
         let event = EventMsg::ThreadNoteUpdated {
             thread_note: thread_note.clone(),
@@ -251,10 +251,10 @@ fn normalised(text: &str) -> Option<String> {
     (!text.is_empty()).then_some(text)
 }
 
-fn refusal(not_taken: &NotTaken) -> ErrorEvent {
+fn refusal(not_taken: &AnswerRefusal) -> ErrorEvent {
     let error_info = match not_taken {
-        NotTaken::Unknown { .. } => ErrorInfo::NotFound,
-        NotTaken::Unfit { .. } => ErrorInfo::InvalidSubmission,
+        AnswerRefusal::Unknown { .. } => ErrorInfo::NotFound,
+        AnswerRefusal::Unfit { .. } => ErrorInfo::InvalidSubmission,
     };
     ErrorEvent {
         message: not_taken.to_string(),

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use troupe_model::{ModelError, ModelEvent, ModelRequest, ToolChoice};
+use troupe_model::{ModelError, ModelEvent, ModelRequest, ModelToolChoice};
 use troupe_protocol::error::ErrorInfo;
 use troupe_protocol::event::{AbortReason, ErrorEvent, EventMsg, StreamErrorEvent, TurnStarted};
 use troupe_protocol::input::UserInput;
@@ -10,19 +10,19 @@ use troupe_protocol::item::TurnItem;
 use troupe_protocol::rollout::RolloutRecord;
 use troupe_protocol::tree::MessageId;
 use troupe_protocol::{CallId, SubmissionId};
-use troupe_store::Error;
+use troupe_store::StoreError;
 
-use super::models::sent_effort;
-use super::preparing::{From, Prepared};
-use super::remedy::Unfit;
-use super::{Asker, Conversation, NewTask};
-use crate::emit::{Emitter, Line};
-use crate::host::{Doing, Lines, NotNow, Receipt};
+use super::models::effective_effort;
+use super::preparing::{PreparedTask, ResumePoint};
+use super::refused_requests::RequestOverflow;
+use super::{Conversation, NewTask, TaskRequester};
+use crate::emit::{EmittedLine, Emitter};
+use crate::host::{ActivityKind, StaleRequest, WriteAck, WriteBatch};
 use crate::limits::CYCLES_MAX;
-use crate::output::Output;
-use crate::response::{Response, Said};
-use crate::task::{Phase, Room, Steered, Stop, Task};
-use crate::user_input::Message;
+use crate::output::AnswerFormat;
+use crate::response::{IncomingResponse, ResponseUpdate};
+use crate::task::{CompactionBudget, SteeredMessage, StopCause, Task, TaskPhase};
+use crate::user_input::CheckedMessage;
 
 /// What a call is answered with whose own answer was lost with the disk.
 const UNRECORDED_ANSWER: &str =
@@ -35,20 +35,20 @@ impl Conversation {
         out: &mut Emitter,
         id: SubmissionId,
         new: NewTask,
-        prepared: Prepared,
-    ) -> Result<(), Error> {
+        prepared: PreparedTask,
+    ) -> Result<(), StoreError> {
         let mail = match &new.asker {
-            Asker::Client => None,
-            Asker::Inbox(id) => Some(*id),
+            TaskRequester::Client => None,
+            TaskRequester::Inbox(id) => Some(*id),
         };
         let mut starting = match self.starting(&id, mail).await {
             Ok(lines) => lines,
             // What the tree gave, it may take back; a client is told.
-            Err(NotNow) if mail.is_some() => return Ok(()),
-            Err(NotNow) => return out.error(&id, not_now()),
+            Err(StaleRequest) if mail.is_some() => return Ok(()),
+            Err(StaleRequest) => return out.error(&id, stale_request_error()),
         };
-        if let From::Branch(branch) = prepared.from {
-            self.go_back(out, *branch)?;
+        if let ResumePoint::Branch(branch) = prepared.from {
+            self.rewind_to(out, *branch)?;
         }
         self.set_context(self.context.with(new.overrides));
         if mail.is_none() && self.asked_shape != new.output_schema {
@@ -75,10 +75,10 @@ impl Conversation {
         &mut self,
         out: &mut Emitter,
         id: SubmissionId,
-        output: Output,
+        output: AnswerFormat,
         message: Option<FirstMessage>,
-        starting: Lines,
-    ) -> Result<(), Error> {
+        starting: WriteBatch,
+    ) -> Result<(), StoreError> {
         self.answer_open_calls(out, |_| UNRECORDED_ANSWER.to_owned())?;
         let position = out.position();
         let started_at_ms = self.clock.now_ms();
@@ -89,8 +89,8 @@ impl Conversation {
             collaboration_mode_kind: self.context.collaboration_mode,
         });
         let mut lines = vec![
-            Line::Record(RolloutRecord::TurnContext(self.context.clone())),
-            Line::event(&id, started),
+            EmittedLine::Record(RolloutRecord::TurnContext(self.context.clone())),
+            EmittedLine::event(&id, started),
         ];
         let mut items = Vec::new();
         let said_something = message.is_some();
@@ -98,8 +98,8 @@ impl Conversation {
         if said_something {
             let mut warnings = self.model_warnings();
             items = self.missing_context(&mut warnings);
-            let warning = |message| Line::event(&id, EventMsg::Warning { message });
-            lines.extend(items.iter().map(Line::item));
+            let warning = |message| EmittedLine::event(&id, EventMsg::Warning { message });
+            lines.extend(items.iter().map(EmittedLine::item));
             lines.extend(warnings.into_iter().map(warning));
         }
         self.note_agents(&starting.records);
@@ -107,7 +107,7 @@ impl Conversation {
             RolloutRecord::ResponseItem(item) => Some(item.clone()),
             _ => None,
         }));
-        lines.extend(starting.records.into_iter().map(Line::Record));
+        lines.extend(starting.records.into_iter().map(EmittedLine::Record));
         self.epoch += 1;
         let context = self.context.clone();
         let mut task = Task::new(id, self.epoch, context, started_at_ms, output);
@@ -123,7 +123,7 @@ impl Conversation {
             task.heard.extend(first.mail);
         }
         out.write_lines(lines)?;
-        Receipt::tell_written(starting.receipt);
+        WriteAck::tell_written(starting.receipt);
         if said_something {
             self.reinstructs = false;
         }
@@ -141,7 +141,7 @@ impl Conversation {
         &mut self,
         out: &mut Emitter,
         answer: impl Fn(&CallId) -> String,
-    ) -> Result<(), Error> {
+    ) -> Result<(), StoreError> {
         let answers = self.history.answers_for_open_calls(answer);
         if answers.is_empty() {
             return Ok(());
@@ -157,22 +157,24 @@ impl Conversation {
     }
 
     /// Asks the model, after making room if there is too little.
-    pub(super) async fn sample(&mut self, out: &mut Emitter) -> Result<(), Error> {
+    pub(super) async fn sample(&mut self, out: &mut Emitter) -> Result<(), StoreError> {
         self.tell_untold(out)?;
         self.deliver_steered(out).await?;
-        if let Some(tokens) = self.unfit_beginning() {
-            return self.fail_to_fit(out, Unfit::Said { tokens }).await;
+        if let Some(tokens) = self.oversized_start_tokens() {
+            return self
+                .fail_oversized_task(out, RequestOverflow::Said { tokens })
+                .await;
         }
         let full = self.context_tokens() >= self.compact_limit();
         let Some(task) = &self.task else {
             return Ok(());
         };
-        if full && task.room == Room::Unknown && self.compactable() > 0 {
+        if full && task.room == CompactionBudget::Unknown && self.compactable() > 0 {
             return self.make_room(out).await;
         }
         if task.cycles >= CYCLES_MAX {
             let message = format!("the task was stopped after {CYCLES_MAX} model requests");
-            let stop = Stop::fatal(AbortReason::Error, message, ErrorInfo::Other);
+            let stop = StopCause::fatal(AbortReason::Error, message, ErrorInfo::Other);
             return self.stop(out, stop).await;
         }
         if let Some(max) = self.terms.requests_max
@@ -180,7 +182,7 @@ impl Conversation {
         {
             let message =
                 format!("the model was asked {max} times, which is as often as it may be");
-            let stop = Stop::fatal(AbortReason::Error, message, ErrorInfo::TurnLimitReached);
+            let stop = StopCause::fatal(AbortReason::Error, message, ErrorInfo::TurnLimitReached);
             return self.stop(out, stop).await;
         }
         if self.equip() || self.ask_for_window() {
@@ -191,9 +193,9 @@ impl Conversation {
         };
         let stream = self.model.open(self.request(task));
         let mode = task.context.collaboration_mode;
-        let response = Response::new(self.id(), task.id.clone(), mode, self.ids.clone());
+        let response = IncomingResponse::new(self.id(), task.id.clone(), mode, self.ids.clone());
         if let Some(task) = &mut self.task {
-            task.enter(Phase::Sampling { stream, response });
+            task.enter(TaskPhase::Sampling { stream, response });
         }
         tracing::info!(
             model = self.context.model,
@@ -201,7 +203,7 @@ impl Conversation {
             tokens = self.context_tokens(),
             "a request to the model begins"
         );
-        self.show(Doing::Model);
+        self.set_activity(ActivityKind::Model);
         Ok(())
     }
 
@@ -211,9 +213,9 @@ impl Conversation {
             instructions: self.instructions(),
             input: self.history.items().to_vec(),
             tools: Arc::clone(&self.toolset),
-            tool_choice: ToolChoice::Auto,
+            tool_choice: ModelToolChoice::Auto,
             parallel_tool_calls: true,
-            effort: sent_effort(&task.context),
+            effort: effective_effort(&task.context),
             summary: task.context.summary,
             output_schema: task.output.schema(),
             previous: self.history.previous(),
@@ -227,7 +229,7 @@ impl Conversation {
         &mut self,
         out: &mut Emitter,
         batch: Vec<ModelEvent>,
-    ) -> Result<(), Error> {
+    ) -> Result<(), StoreError> {
         let mut said = Vec::new();
         for event in batch {
             let Some(task) = &mut self.task else {
@@ -241,7 +243,7 @@ impl Conversation {
                     delay_ms,
                     error,
                 } => {
-                    if let Phase::Sampling { response, .. } = &mut task.phase {
+                    if let TaskPhase::Sampling { response, .. } = &mut task.phase {
                         response.restart(&mut said);
                     }
                     let id = task.id.clone();
@@ -274,34 +276,38 @@ impl Conversation {
                     return Box::pin(self.response_failed(out, error)).await;
                 }
                 event => match &mut task.phase {
-                    Phase::Sampling { response, .. } => response.apply(event, &mut said),
-                    Phase::Compacting(compacting) => compacting.take(event),
-                    Phase::Starting
-                    | Phase::Equipping { .. }
-                    | Phase::Calling(_)
-                    | Phase::Shell
-                    | Phase::Leaving { .. }
-                    | Phase::Stopping(_) => (),
+                    TaskPhase::Sampling { response, .. } => response.apply(event, &mut said),
+                    TaskPhase::Compacting(compacting) => compacting.take(event),
+                    TaskPhase::Starting
+                    | TaskPhase::Equipping { .. }
+                    | TaskPhase::Calling(_)
+                    | TaskPhase::Shell
+                    | TaskPhase::Leaving { .. }
+                    | TaskPhase::Stopping(_) => (),
                 },
             }
         }
         self.pass_on(out, &mut said)
     }
 
-    fn pass_on(&mut self, out: &mut Emitter, said: &mut Vec<Said>) -> Result<(), Error> {
+    fn pass_on(
+        &mut self,
+        out: &mut Emitter,
+        said: &mut Vec<ResponseUpdate>,
+    ) -> Result<(), StoreError> {
         let Some(id) = self.task_id() else {
             return Ok(());
         };
         for said in said.drain(..) {
             match said {
-                Said::Started(item) => {
+                ResponseUpdate::Started(item) => {
                     let event = self.started_event(&id, item);
                     out.emit(&id, vec![event])?;
                 }
-                Said::Delta(msg) => out.delta(&id, msg)?,
+                ResponseUpdate::Delta(msg) => out.delta(&id, msg)?,
             }
         }
-        self.look_for_headline();
+        self.report_headline();
         Ok(())
     }
 
@@ -310,7 +316,7 @@ impl Conversation {
         out: &mut Emitter,
         id: &SubmissionId,
         items: Vec<TurnItem>,
-    ) -> Result<(), Error> {
+    ) -> Result<(), StoreError> {
         let events = self.completed_events(id, items);
         out.emit(id, events)
     }
@@ -355,13 +361,13 @@ impl Conversation {
 #[derive(Debug)]
 pub(super) struct FirstMessage {
     content: Vec<UserInput>,
-    message: Message,
+    message: CheckedMessage,
     mail: Option<MessageId>,
     /// What is told before it.
-    ahead: Vec<Steered>,
+    ahead: Vec<SteeredMessage>,
 }
 
-pub(super) fn not_now() -> ErrorEvent {
+pub(super) fn stale_request_error() -> ErrorEvent {
     ErrorEvent {
         message: "the agent takes no input now: it was closed, or is being stopped".to_owned(),
         fatal: false,

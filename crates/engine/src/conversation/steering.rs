@@ -8,14 +8,14 @@ use troupe_protocol::input::UserInput;
 use troupe_protocol::item::{TurnItem, UserMessageItem};
 use troupe_protocol::tree::{AgentMessage, MessageId};
 use troupe_protocol::{ResponseItem, SubmissionId};
-use troupe_store::Error;
+use troupe_store::StoreError;
 
 use super::Conversation;
-use crate::emit::{Emitter, Line};
-use crate::host::{Lines, NotNow, Receipt};
+use crate::emit::{EmittedLine, Emitter};
+use crate::host::{StaleRequest, WriteAck, WriteBatch};
 use crate::limits::STEERED_MAX;
-use crate::task::{Sender, Steered, Task};
-use crate::user_input::{self, Author, Message};
+use crate::task::{MessageSource, SteeredMessage, Task};
+use crate::user_input::{self, CheckedMessage, MessageAuthor};
 
 impl Conversation {
     /// Adds input to the running task without aborting it.
@@ -25,10 +25,10 @@ impl Conversation {
         id: SubmissionId,
         items: Vec<UserInput>,
         client_id: Option<String>,
-    ) -> Result<(), Error> {
-        let place = self.place_for(&items, Author::User).await;
+    ) -> Result<(), StoreError> {
+        let place = self.place_for(&items, MessageAuthor::User).await;
         let message = match user_input::read(&items, &place).await {
-            Ok(message) => Message {
+            Ok(message) => CheckedMessage {
                 client_id,
                 ..message
             },
@@ -43,15 +43,15 @@ impl Conversation {
                 not_steerable("there is no running task; send user_turn"),
             );
         };
-        let clients = |one: &&Steered| matches!(one.sender, Sender::Client(_));
+        let clients = |one: &&SteeredMessage| matches!(one.sender, MessageSource::Client(_));
         if task.steered.iter().filter(clients).count() >= STEERED_MAX {
             return out.error(
                 &id,
                 not_steerable("too many messages wait for the next model request"),
             );
         }
-        task.steered.push_back(Steered {
-            sender: Sender::Client(id.clone()),
+        task.steered.push_back(SteeredMessage {
+            sender: MessageSource::Client(id.clone()),
             items,
             message,
         });
@@ -84,8 +84,12 @@ impl Conversation {
     }
 
     /// Reads a message of the inbox.
-    pub(super) async fn read_mail(&mut self, id: MessageId, message: AgentMessage) -> Steered {
-        let place = self.place_for(&message.items, Author::Agent).await;
+    pub(super) async fn read_mail(
+        &mut self,
+        id: MessageId,
+        message: AgentMessage,
+    ) -> SteeredMessage {
+        let place = self.place_for(&message.items, MessageAuthor::Agent).await;
         let read = user_input::read(&message.items, &place).await;
         // Nobody else can be told, and a message that cannot be read is still one.
         let mut read = read.unwrap_or_else(|refusal| {
@@ -94,31 +98,31 @@ impl Conversation {
         });
         read.metadata = message.metadata;
         read.client_id = message.client_id;
-        Steered {
-            sender: Sender::Inbox(id),
+        SteeredMessage {
+            sender: MessageSource::Inbox(id),
             items: message.items,
             message: read,
         }
     }
 
     /// Gives the model what waits for it, in one write. Returns whether there was anything.
-    pub(super) async fn deliver_steered(&mut self, out: &mut Emitter) -> Result<bool, Error> {
+    pub(super) async fn deliver_steered(&mut self, out: &mut Emitter) -> Result<bool, StoreError> {
         let taking = self.take_mail().await;
         self.note_agents(&taking.records);
         let waiting = self.task.as_ref().filter(|task| !task.steered.is_empty());
         let Some(task) = waiting else {
             return Ok(false);
         };
-        let messages: Vec<Line> = self.steered_lines(task).collect();
+        let messages: Vec<EmittedLine> = self.steered_lines(task).collect();
         let items: Vec<ResponseItem> = task
             .steered
             .iter()
             .flat_map(|steered| steered.message.history())
             .collect();
-        let lines = taking.records.into_iter().map(Line::Record);
+        let lines = taking.records.into_iter().map(EmittedLine::Record);
         // They wait until they are written: of what is not, the senders are told.
         out.write_lines(lines.chain(messages))?;
-        Receipt::tell_written(taking.receipt);
+        WriteAck::tell_written(taking.receipt);
         self.history.extend(items);
         if let Some(task) = &mut self.task {
             task.said += task.steered.len();
@@ -128,18 +132,18 @@ impl Conversation {
     }
 
     /// Takes the waiting messages of the inbox; what the tree does not give is dropped.
-    async fn take_mail(&mut self) -> Lines {
+    async fn take_mail(&mut self) -> WriteBatch {
         let waiting = self.task.iter().flat_map(|task| &task.steered);
-        let mail: Vec<MessageId> = waiting.filter_map(Steered::message_id).collect();
+        let mail: Vec<MessageId> = waiting.filter_map(SteeredMessage::message_id).collect();
         let taken = self.taking(&mail).await;
-        if let (Err(NotNow), Some(task)) = (&taken, &mut self.task) {
+        if let (Err(StaleRequest), Some(task)) = (&taken, &mut self.task) {
             task.steered
                 .retain(|steered| steered.message_id().is_none());
         }
         taken.unwrap_or_default()
     }
 
-    fn steered_lines(&self, task: &Task) -> impl Iterator<Item = Line> {
+    fn steered_lines(&self, task: &Task) -> impl Iterator<Item = EmittedLine> {
         let steered = task.steered.iter();
         steered.flat_map(|steered| self.steered_message(&task.id, steered))
     }
@@ -148,14 +152,14 @@ impl Conversation {
     pub(super) fn steered_message(
         &self,
         task: &SubmissionId,
-        steered: &Steered,
-    ) -> impl Iterator<Item = Line> + use<> {
+        steered: &SteeredMessage,
+    ) -> impl Iterator<Item = EmittedLine> + use<> {
         let delivered = match &steered.sender {
-            Sender::Inbox(_) => None,
-            Sender::Client(submission) => {
+            MessageSource::Inbox(_) => None,
+            MessageSource::Client(submission) => {
                 let turn_id = task.clone();
                 let receipt = EventMsg::SteerReceipt(SteerReceipt::Delivered { turn_id });
-                Some(Line::event(submission, receipt))
+                Some(EmittedLine::event(submission, receipt))
             }
         };
         let content = steered.items.clone();
@@ -168,8 +172,8 @@ impl Conversation {
         &self,
         id: &SubmissionId,
         content: Vec<UserInput>,
-        message: &Message,
-    ) -> impl Iterator<Item = Line> + use<> {
+        message: &CheckedMessage,
+    ) -> impl Iterator<Item = EmittedLine> + use<> {
         let skills = message.skills.iter();
         let mut items: Vec<TurnItem> = skills.map(|skill| self.skill_item(skill)).collect();
         if message.item.is_some() {
@@ -180,12 +184,15 @@ impl Conversation {
                 metadata: message.metadata.clone(),
             }));
         }
-        let mut lines: Vec<Line> = message.history().map(|item| Line::item(&item)).collect();
+        let mut lines: Vec<EmittedLine> = message
+            .history()
+            .map(|item| EmittedLine::item(&item))
+            .collect();
         for item in items {
             let started = self.started_event(id, item.clone());
             let completed = self.completed_events(id, vec![item]);
             let events = std::iter::once(started).chain(completed);
-            lines.extend(events.map(|msg| Line::event(id, msg)));
+            lines.extend(events.map(|msg| EmittedLine::event(id, msg)));
         }
         lines.into_iter()
     }

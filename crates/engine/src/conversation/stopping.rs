@@ -10,60 +10,67 @@ use troupe_protocol::item::TurnItem;
 use troupe_protocol::rollout::RolloutRecord;
 use troupe_protocol::usage::TokenUsage;
 use troupe_protocol::{ResponseId, ResponseItem};
-use troupe_store::Error;
-use troupe_tools::undo::EndedTurn;
+use troupe_store::StoreError;
+use troupe_tools::undo::EndedTask;
 
 use super::Conversation;
 use super::ending::stop_reason;
-use super::user_shell::Which;
-use crate::calls::{Calls, Recordable};
+use super::user_shell::ShellDropScope;
+use crate::calls::{CycleCalls, DueAnswers};
 use crate::context;
-use crate::emit::{Emitter, Line};
-use crate::host::{Receipt, Stopper};
+use crate::emit::{EmittedLine, Emitter};
+use crate::host::{StopRequester, WriteAck};
 use crate::limits::STOP_GRACE_MS;
-use crate::response::Response;
-use crate::task::{Phase, Stop, Stopping, Task};
+use crate::response::IncomingResponse;
+use crate::task::{StopCause, StoppingTask, Task, TaskPhase};
 
 impl Conversation {
     pub(crate) async fn interrupt(
         &mut self,
         out: &mut Emitter,
         id: &SubmissionId,
-    ) -> Result<(), Error> {
+    ) -> Result<(), StoreError> {
         if self.task.is_none() {
             if self.shells.cancel_all() {
                 return Ok(());
             }
             return out.warn(id, "there is no running task to interrupt".to_owned());
         }
-        self.stop(out, Stop::interrupted(Stopper::default())).await
+        self.stop(out, StopCause::interrupted(StopRequester::default()))
+            .await
     }
 
     /// Begins to end the task. It is over when its tools have cleaned up, which may be now.
-    pub(crate) async fn stop(&mut self, out: &mut Emitter, why: Stop) -> Result<(), Error> {
+    pub(crate) async fn stop(
+        &mut self,
+        out: &mut Emitter,
+        why: StopCause,
+    ) -> Result<(), StoreError> {
         let Some(task) = &mut self.task else {
             return Ok(());
         };
         let id = task.id.clone();
-        let calls = match std::mem::replace(&mut task.phase, Phase::Starting) {
-            Phase::Sampling { response, .. } => {
+        let calls = match std::mem::replace(&mut task.phase, TaskPhase::Starting) {
+            TaskPhase::Sampling { response, .. } => {
                 self.keep_partial(out, response)?;
                 no_calls()
             }
-            Phase::Calling(calls) => calls,
-            Phase::Compacting(compacting) => {
+            TaskPhase::Calling(calls) => calls,
+            TaskPhase::Compacting(compacting) => {
                 let item = super::compaction::item(compacting.item, WorkStatus::Failed);
                 self.complete_items(out, &id, vec![item])?;
                 no_calls()
             }
-            Phase::Starting | Phase::Equipping { .. } | Phase::Leaving { .. } => no_calls(),
-            Phase::Shell => {
+            TaskPhase::Starting | TaskPhase::Equipping { .. } | TaskPhase::Leaving { .. } => {
+                no_calls()
+            }
+            TaskPhase::Shell => {
                 self.shells.cancel_of(&id);
                 no_calls()
             }
-            Phase::Stopping(stopping) => {
+            TaskPhase::Stopping(stopping) => {
                 if let Some(task) = &mut self.task {
-                    task.phase = Phase::Stopping(stopping);
+                    task.phase = TaskPhase::Stopping(stopping);
                 }
                 return Ok(());
             }
@@ -74,9 +81,9 @@ impl Conversation {
     async fn withdraw(
         &mut self,
         out: &mut Emitter,
-        why: Stop,
-        mut calls: Calls,
-    ) -> Result<(), Error> {
+        why: StopCause,
+        mut calls: CycleCalls,
+    ) -> Result<(), StoreError> {
         let Some(task) = &mut self.task else {
             return Ok(());
         };
@@ -84,7 +91,7 @@ impl Conversation {
         if matches!(why.reason, AbortReason::Interrupted | AbortReason::Shutdown) {
             self.shells.cancel_all();
         }
-        task.enter(Phase::Stopping(Stopping {
+        task.enter(TaskPhase::Stopping(StoppingTask {
             why,
             calls,
             deadline: tokio::time::Instant::now() + Duration::from_millis(STOP_GRACE_MS),
@@ -100,7 +107,10 @@ impl Conversation {
     }
 
     /// Ends the task for good once nothing of it cleans up any more.
-    pub(super) async fn finish_stop_if_clean(&mut self, out: &mut Emitter) -> Result<(), Error> {
+    pub(super) async fn finish_stop_if_clean(
+        &mut self,
+        out: &mut Emitter,
+    ) -> Result<(), StoreError> {
         let running = self.calls().is_some_and(|calls| calls.is_running());
         if running || self.shells.are_stopping() {
             return Ok(());
@@ -109,7 +119,7 @@ impl Conversation {
     }
 
     /// Ends the task for good. Calls that still run are dropped, their processes with them.
-    pub(crate) async fn finish_stop(&mut self, out: &mut Emitter) -> Result<(), Error> {
+    pub(crate) async fn finish_stop(&mut self, out: &mut Emitter) -> Result<(), StoreError> {
         let Some(mut task) = self.task.take_if(|task| task.is_stopping()) else {
             return Ok(());
         };
@@ -124,7 +134,7 @@ impl Conversation {
         };
         out.commit().await?;
         for receipt in receipts {
-            Receipt::tell_written(receipt);
+            WriteAck::tell_written(receipt);
         }
         Ok(())
     }
@@ -133,10 +143,10 @@ impl Conversation {
         &mut self,
         out: &mut Emitter,
         task: &mut Task,
-    ) -> Result<[Option<Receipt>; 2], Error> {
+    ) -> Result<[Option<WriteAck>; 2], StoreError> {
         let undelivered = task.take_undelivered();
-        self.drop_shells(out, Which::Cancelled)?;
-        let Phase::Stopping(stopping) = &mut task.phase else {
+        self.drop_shells(out, ShellDropScope::Cancelled)?;
+        let TaskPhase::Stopping(stopping) = &mut task.phase else {
             return Ok([None, None]);
         };
         if stopping.why.reason == AbortReason::Interrupted {
@@ -152,7 +162,7 @@ impl Conversation {
             out.error(&steer, error)?;
         }
         stopping.calls.answer_rest();
-        let Recordable {
+        let DueAnswers {
             mut answers,
             claims,
         } = stopping.calls.take_recordable();
@@ -170,7 +180,7 @@ impl Conversation {
         }
         self.complete_items(out, &task.id, items)?;
         let claiming = self.claiming(claims).await;
-        let EndedTurn {
+        let EndedTask {
             fact: files,
             warnings,
         } = self.files_changed(&task.id).await;
@@ -183,12 +193,12 @@ impl Conversation {
         let warnings = warnings.map(|message| EventMsg::Warning { message });
         let msgs = error.map(EventMsg::Error).into_iter();
         let msgs = msgs.chain(warnings).chain([aborted]);
-        let lines = claiming.records.into_iter().map(Line::Record);
-        let lines = lines.chain(answers.iter().map(Line::item));
+        let lines = claiming.records.into_iter().map(EmittedLine::Record);
+        let lines = lines.chain(answers.iter().map(EmittedLine::item));
         let files = files.map(|fact| RolloutRecord::Files(Box::new(fact)));
         let records = files.into_iter().chain(ending.records);
-        let lines = lines.chain(records.map(Line::Record));
-        out.write_lines(lines.chain(msgs.map(|msg| Line::event(&task.id, msg))))?;
+        let lines = lines.chain(records.map(EmittedLine::Record));
+        out.write_lines(lines.chain(msgs.map(|msg| EmittedLine::event(&task.id, msg))))?;
         self.history.extend(answers);
         self.tell_untold(out)?;
         Ok([claiming.receipt, ending.receipt])
@@ -212,21 +222,22 @@ impl Conversation {
             return None;
         };
         self.tell_settings();
-        let items = match std::mem::replace(&mut task.phase, Phase::Starting) {
-            Phase::Sampling { response, .. } => response.abandon().items,
-            Phase::Calling(mut calls) => {
+        let items = match std::mem::replace(&mut task.phase, TaskPhase::Starting) {
+            TaskPhase::Sampling { response, .. } => response.abandon().items,
+            TaskPhase::Calling(mut calls) => {
                 for (call_id, word) in calls.stop(AbortReason::Error) {
                     self.answered(&call_id, &word);
                 }
                 calls.take_open_items()
             }
-            Phase::Compacting(compacting) => {
+            TaskPhase::Compacting(compacting) => {
                 vec![super::compaction::item(compacting.item, WorkStatus::Failed)]
             }
-            Phase::Stopping(mut stopping) => stopping.calls.take_open_items(),
-            Phase::Starting | Phase::Equipping { .. } | Phase::Shell | Phase::Leaving { .. } => {
-                Vec::new()
-            }
+            TaskPhase::Stopping(mut stopping) => stopping.calls.take_open_items(),
+            TaskPhase::Starting
+            | TaskPhase::Equipping { .. }
+            | TaskPhase::Shell
+            | TaskPhase::Leaving { .. } => Vec::new(),
         };
         let items: Vec<TurnItem> = items.into_iter().map(as_failed).collect();
         for item in &items {
@@ -243,13 +254,13 @@ impl Conversation {
     }
 
     /// Ends what was shown of a response that will be asked for again.
-    pub(super) fn drop_response(&mut self, out: &mut Emitter) -> Result<(), Error> {
+    pub(super) fn drop_response(&mut self, out: &mut Emitter) -> Result<(), StoreError> {
         let Some(task) = &mut self.task else {
             return Ok(());
         };
         let id = task.id.clone();
-        match std::mem::replace(&mut task.phase, Phase::Starting) {
-            Phase::Sampling { response, .. } => {
+        match std::mem::replace(&mut task.phase, TaskPhase::Starting) {
+            TaskPhase::Sampling { response, .. } => {
                 self.complete_items(out, &id, response.abandon().items)
             }
             phase => {
@@ -260,7 +271,11 @@ impl Conversation {
     }
 
     /// Keeps what people have read of a response that will not be finished.
-    fn keep_partial(&mut self, out: &mut Emitter, response: Response) -> Result<(), Error> {
+    fn keep_partial(
+        &mut self,
+        out: &mut Emitter,
+        response: IncomingResponse,
+    ) -> Result<(), StoreError> {
         let Some(task) = &mut self.task else {
             return Ok(());
         };
@@ -283,8 +298,8 @@ impl Conversation {
 }
 
 /// A stop outside of a cycle has no calls to wait for.
-fn no_calls() -> Calls {
-    Calls::new(ResponseId::default(), TokenUsage::default(), &[])
+fn no_calls() -> CycleCalls {
+    CycleCalls::new(ResponseId::default(), TokenUsage::default(), &[])
 }
 
 pub(super) fn as_failed(mut item: TurnItem) -> TurnItem {

@@ -13,16 +13,18 @@ use troupe_protocol::history::ResponseItem;
 use troupe_protocol::rollout::RolloutRecord;
 use troupe_protocol::undo::{FileFact, UndoCompleted, UndoRequest};
 use troupe_protocol::{SessionId, SubmissionId};
-use troupe_store::{Error, Position, Store};
-use troupe_tools::undo::{EndedTurn, Entry, Extent, Keeper, Ledger, NothingToUndo, Plan};
+use troupe_store::{LogPosition, SessionStore, StoreError};
+use troupe_tools::undo::{
+    EndedTask, NothingToUndo, UndoEntry, UndoExtent, UndoLedger, UndoPlan, UndoRecorder,
+};
 
 use super::Conversation;
 use crate::context::{self, UndoDirection};
-use crate::emit::{Emitter, Line};
+use crate::emit::{EmittedLine, Emitter};
 
 /// What is about to be done, and to which turns.
-struct Intent {
-    plan: Plan,
+struct UndoIntent {
+    plan: UndoPlan,
     fact: FileFact,
     turns: Vec<SubmissionId>,
     notes: Vec<String>,
@@ -31,11 +33,11 @@ struct Intent {
 impl Conversation {
     /// Returns what the task changed, for a line of the log. What its tools remembered of files
     /// is forgotten.
-    pub(super) async fn files_changed(&mut self, task: &SubmissionId) -> EndedTurn {
+    pub(super) async fn files_changed(&mut self, task: &SubmissionId) -> EndedTask {
         self.tools.forget_turn();
         match self.tools.keeper() {
             Some(keeper) => keeper.end_turn(task).await,
-            None => EndedTurn::default(),
+            None => EndedTask::default(),
         }
     }
 
@@ -44,7 +46,7 @@ impl Conversation {
         out: &mut Emitter,
         id: &SubmissionId,
         request: UndoRequest,
-    ) -> Result<(), Error> {
+    ) -> Result<(), StoreError> {
         if self.task.is_some() {
             return out.error(id, refused("a task is running; interrupt it first"));
         }
@@ -64,7 +66,7 @@ impl Conversation {
         };
         say(out, started)?;
         let store = Arc::clone(&self.store);
-        let ledger = Ledger::fold(file_facts(&*store, self.id()).await?);
+        let ledger = UndoLedger::fold(file_facts(&*store, self.id()).await?);
         let cwd = self.context.cwd.clone();
         let intent = match intent(&keeper, &ledger, &cwd, &request).await {
             Ok(intent) => intent,
@@ -83,10 +85,10 @@ impl Conversation {
         &mut self,
         out: &mut Emitter,
         id: &SubmissionId,
-        keeper: &Keeper,
-        intent: Intent,
-    ) -> Result<(), Error> {
-        let Intent {
+        keeper: &UndoRecorder,
+        intent: UndoIntent,
+    ) -> Result<(), StoreError> {
+        let UndoIntent {
             plan,
             fact,
             turns,
@@ -96,9 +98,12 @@ impl Conversation {
             // Nothing is touched, so nothing is remembered as taken back, unless the files are
             // already as they were.
             let settled = plan.conflicts.is_empty().then_some(fact);
-            let record = settled.map(|fact| Line::Record(RolloutRecord::Files(Box::new(fact))));
+            let record =
+                settled.map(|fact| EmittedLine::Record(RolloutRecord::Files(Box::new(fact))));
             let completed = EventMsg::UndoCompleted(told(&plan, turns, notes));
-            let lines = record.into_iter().chain([Line::event(id, completed)]);
+            let lines = record
+                .into_iter()
+                .chain([EmittedLine::event(id, completed)]);
             out.write_lines(lines)?;
             return out.commit().await;
         }
@@ -108,7 +113,7 @@ impl Conversation {
         let done = keeper.perform(plan).await;
         // Nothing could be done of it: the turns count as they did before.
         let reverted = (is_undo && done.is_empty())
-            .then(|| Line::Record(RolloutRecord::Files(Box::new(FileFact::Redone))));
+            .then(|| EmittedLine::Record(RolloutRecord::Files(Box::new(FileFact::Redone))));
         // The model has seen the files as its turns left them.
         let note = (!done.is_empty()).then(|| {
             let direction = if is_undo {
@@ -120,14 +125,16 @@ impl Conversation {
             ResponseItem::user_text(text)
         });
         let completed = EventMsg::UndoCompleted(told(&done, turns, notes));
-        let lines = reverted.into_iter().chain(note.iter().map(Line::item));
-        out.write_lines(lines.chain([Line::event(id, completed)]))?;
+        let lines = reverted
+            .into_iter()
+            .chain(note.iter().map(EmittedLine::item));
+        out.write_lines(lines.chain([EmittedLine::event(id, completed)]))?;
         self.history.extend(note);
         out.commit().await
     }
 }
 
-impl Intent {
+impl UndoIntent {
     fn shown(self) -> UndoCompleted {
         UndoCompleted {
             dry_run: true,
@@ -139,13 +146,13 @@ impl Intent {
 /// Finds out what an undo would do to the files of a session that is not opened for it: its log
 /// stays as it is, and so does what can be continued of it.
 pub async fn preview_undo(
-    store: &dyn Store,
-    keeper: &Keeper,
+    store: &dyn SessionStore,
+    keeper: &UndoRecorder,
     session: SessionId,
     cwd: &Path,
     request: &UndoRequest,
-) -> Result<UndoCompleted, Error> {
-    let ledger = Ledger::fold(file_facts(store, session).await?);
+) -> Result<UndoCompleted, StoreError> {
+    let ledger = UndoLedger::fold(file_facts(store, session).await?);
     let intent = intent(keeper, &ledger, cwd, request).await;
     Ok(match intent {
         Ok(intent) => intent.shown(),
@@ -162,19 +169,19 @@ fn impossible(nothing: &NothingToUndo, request: &UndoRequest) -> UndoCompleted {
 }
 
 async fn intent(
-    keeper: &Keeper,
-    ledger: &Ledger,
+    keeper: &UndoRecorder,
+    ledger: &UndoLedger,
     cwd: &Path,
     request: &UndoRequest,
-) -> Result<Intent, NothingToUndo> {
+) -> Result<UndoIntent, NothingToUndo> {
     let extent = if request.partly {
-        Extent::Partly
+        UndoExtent::Partly
     } else {
-        Extent::AllOrNothing
+        UndoExtent::AllOrNothing
     };
     if request.redo {
         let (files, turns) = ledger.last_undo()?;
-        return Ok(Intent {
+        return Ok(UndoIntent {
             plan: keeper.plan_redo(cwd, files, extent).await,
             fact: FileFact::Redone,
             turns,
@@ -182,12 +189,12 @@ async fn intent(
         });
     }
     let chosen = ledger.last(request.num_turns.unwrap_or(1))?;
-    let entries: Vec<&Entry> = chosen.iter().map(|(_, entry)| *entry).collect();
+    let entries: Vec<&UndoEntry> = chosen.iter().map(|(_, entry)| *entry).collect();
     let (plan, mut notes) = keeper.plan_undo(cwd, &entries, extent).await;
     let oldest = chosen.last().map(|(number, _)| *number);
     notes.extend(oldest.and_then(|number| ledger.unknown_since(number)));
     let turns = entries.iter().map(|entry| entry.turn_id.clone());
-    Ok(Intent {
+    Ok(UndoIntent {
         turns: turns.collect(),
         fact: FileFact::Undone {
             numbers: chosen.iter().map(|(number, _)| *number).collect(),
@@ -199,9 +206,12 @@ async fn intent(
 }
 
 /// Reads what the log says of files, on every branch.
-async fn file_facts(store: &dyn Store, session: SessionId) -> Result<Vec<FileFact>, Error> {
+async fn file_facts(
+    store: &dyn SessionStore,
+    session: SessionId,
+) -> Result<Vec<FileFact>, StoreError> {
     let mut facts = Vec::new();
-    let mut from = Position::default();
+    let mut from = LogPosition::default();
     loop {
         let batch = store.read_all(session, from).await?;
         let lines = batch.lines.iter().filter(|line| line.is("files"));
@@ -218,7 +228,7 @@ async fn file_facts(store: &dyn Store, session: SessionId) -> Result<Vec<FileFac
     }
 }
 
-fn told(plan: &Plan, turns: Vec<SubmissionId>, notes: Vec<String>) -> UndoCompleted {
+fn told(plan: &UndoPlan, turns: Vec<SubmissionId>, notes: Vec<String>) -> UndoCompleted {
     let message = match (plan.is_empty(), plan.conflicts.is_empty()) {
         (false, _) => None,
         (true, true) => Some("the files are as they were already".to_owned()),

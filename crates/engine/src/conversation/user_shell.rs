@@ -18,29 +18,29 @@ use troupe_protocol::error::ErrorInfo;
 use troupe_protocol::event::{ErrorEvent, EventMsg, ExecCommandOutputDelta};
 use troupe_protocol::item::TurnItem;
 use troupe_protocol::{CallId, ResponseItem, SubmissionId};
-use troupe_store::Error;
-use troupe_tools::{Call, CallContext, ToolEvent, ToolInput, check_script};
+use troupe_store::StoreError;
+use troupe_tools::{CallContext, ToolEvent, ToolInput, ToolInvocation, check_script};
 
 use super::Conversation;
 use super::preparing::check_cwd;
-use super::running::not_now;
+use super::running::stale_request_error;
 use super::stopping::as_failed;
-use crate::calls::{CallSignal, Caller, SessionChannel};
+use crate::calls::{CallOrigin, CallSignal, SessionChannel};
 use crate::context;
 use crate::emit::Emitter;
-use crate::host::{Doing, NotNow};
+use crate::host::{ActivityKind, StaleRequest};
 use crate::limits::USER_SHELLS_MAX;
-use crate::output::Output;
-use crate::task::Phase;
+use crate::output::AnswerFormat;
+use crate::task::TaskPhase;
 
 /// The user's commands that run.
 #[derive(Debug, Default)]
 pub(super) struct UserShells {
-    running: Vec<Running>,
+    running: Vec<RunningShell>,
 }
 
 #[derive(Debug)]
-struct Running {
+struct RunningShell {
     call_id: CallId,
     submission: SubmissionId,
     /// The task that it is, or runs beside.
@@ -54,7 +54,7 @@ struct Running {
 
 /// Which commands are dropped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Which {
+pub(super) enum ShellDropScope {
     /// Those that were told to end and have not.
     Cancelled,
     All,
@@ -81,7 +81,7 @@ impl UserShells {
         running.any(|running| running.cancel.is_cancelled())
     }
 
-    fn find(&mut self, call_id: &CallId) -> Option<&mut Running> {
+    fn find(&mut self, call_id: &CallId) -> Option<&mut RunningShell> {
         let mut running = self.running.iter_mut();
         running.find(|running| running.call_id == *call_id)
     }
@@ -103,20 +103,20 @@ impl Conversation {
         out: &mut Emitter,
         id: SubmissionId,
         command: String,
-    ) -> Result<(), Error> {
+    ) -> Result<(), StoreError> {
         if let Err(refusal) = self.check_user_shell(&command) {
             return out.error(&id, refusal);
         }
         if self.task.is_none() {
             let starting = match self.starting(&id, None).await {
                 Ok(lines) => lines,
-                Err(NotNow) => return out.error(&id, not_now()),
+                Err(StaleRequest) => return out.error(&id, stale_request_error()),
             };
-            self.open_task(out, id.clone(), Output::Free, None, starting)?;
+            self.open_task(out, id.clone(), AnswerFormat::Free, None, starting)?;
             if let Some(task) = &mut self.task {
-                task.enter(Phase::Shell);
+                task.enter(TaskPhase::Shell);
             }
-            self.show(Doing::Tools(vec!["user_shell".to_owned()]));
+            self.set_activity(ActivityKind::Tools(vec!["user_shell".to_owned()]));
         }
         self.start_user_shell(id, command);
         Ok(())
@@ -145,13 +145,13 @@ impl Conversation {
         let cancel = CancellationToken::new();
         let channel = Arc::new(SessionChannel {
             mailbox: self.mailbox.clone(),
-            caller: Caller::User,
+            caller: CallOrigin::User,
             call_id: call_id.clone(),
         });
         let items = self.history.items().len();
         let context: CallContext = task.call_context(self.id(), items);
         let turn_id = task.id.clone();
-        let call = Call {
+        let call = ToolInvocation {
             id: call_id.clone(),
             input: ToolInput::Text(command),
             context: Arc::new(context),
@@ -166,7 +166,7 @@ impl Conversation {
                 .send(CallSignal::Answered { index: 0, output })
                 .await;
         });
-        self.shells.running.push(Running {
+        self.shells.running.push(RunningShell {
             call_id,
             submission,
             turn_id,
@@ -182,7 +182,7 @@ impl Conversation {
         out: &mut Emitter,
         call_id: &CallId,
         signal: CallSignal,
-    ) -> Result<(), Error> {
+    ) -> Result<(), StoreError> {
         match signal {
             CallSignal::Event(event) => self.shell_event(out, call_id, event),
             // Nothing is asked about what a user does; dropping the reply refuses.
@@ -204,7 +204,7 @@ impl Conversation {
         out: &mut Emitter,
         call_id: &CallId,
         event: ToolEvent,
-    ) -> Result<(), Error> {
+    ) -> Result<(), StoreError> {
         let Some(running) = self.shells.find(call_id) else {
             return Ok(());
         };
@@ -244,8 +244,8 @@ impl Conversation {
         id: &SubmissionId,
         turn_id: &SubmissionId,
         item: TurnItem,
-    ) -> Result<(), Error> {
-        let told = untold(&item);
+    ) -> Result<(), StoreError> {
+        let told = output_for_model(&item);
         let events = self.completed_events(turn_id, vec![item]);
         out.emit(id, events)?;
         self.untold.extend(told);
@@ -253,7 +253,7 @@ impl Conversation {
     }
 
     /// Shows the end of a command that did not show it by itself.
-    fn close_shell(&mut self, out: &mut Emitter, ended: Running) -> Result<(), Error> {
+    fn close_shell(&mut self, out: &mut Emitter, ended: RunningShell) -> Result<(), StoreError> {
         match ended.item {
             Some(item) => {
                 self.shell_completed(out, &ended.submission, &ended.turn_id, as_failed(item))
@@ -263,14 +263,14 @@ impl Conversation {
     }
 
     /// Goes on after the end of a command.
-    async fn shell_over(&mut self, out: &mut Emitter) -> Result<(), Error> {
+    async fn shell_over(&mut self, out: &mut Emitter) -> Result<(), StoreError> {
         let Some(task) = &self.task else {
             self.tell_untold(out)?;
             return out.commit().await;
         };
         match task.phase {
-            Phase::Stopping(_) => self.finish_stop_if_clean(out).await,
-            Phase::Shell => {
+            TaskPhase::Stopping(_) => self.finish_stop_if_clean(out).await,
+            TaskPhase::Shell => {
                 let mut running = self.shells.running.iter();
                 if running.any(|running| running.turn_id == task.id) {
                     return Ok(());
@@ -282,19 +282,25 @@ impl Conversation {
                 }
                 self.complete_task(out).await
             }
-            Phase::Starting
-            | Phase::Leaving { .. }
-            | Phase::Equipping { .. }
-            | Phase::Sampling { .. }
-            | Phase::Calling(_)
-            | Phase::Compacting(_) => Ok(()),
+            TaskPhase::Starting
+            | TaskPhase::Leaving { .. }
+            | TaskPhase::Equipping { .. }
+            | TaskPhase::Sampling { .. }
+            | TaskPhase::Calling(_)
+            | TaskPhase::Compacting(_) => Ok(()),
         }
     }
 
     /// Ends commands at once; of what they wrote nothing more is known.
-    pub(super) fn drop_shells(&mut self, out: &mut Emitter, which: Which) -> Result<(), Error> {
-        let is_meant = |running: &mut Running| which == Which::All || running.cancel.is_cancelled();
-        let dropped: Vec<Running> = self.shells.running.extract_if(.., is_meant).collect();
+    pub(super) fn drop_shells(
+        &mut self,
+        out: &mut Emitter,
+        which: ShellDropScope,
+    ) -> Result<(), StoreError> {
+        let is_meant = |running: &mut RunningShell| {
+            which == ShellDropScope::All || running.cancel.is_cancelled()
+        };
+        let dropped: Vec<RunningShell> = self.shells.running.extract_if(.., is_meant).collect();
         for running in dropped {
             self.close_shell(out, running)?;
         }
@@ -302,15 +308,15 @@ impl Conversation {
     }
 
     /// Ends every command because the conversation is left.
-    pub(crate) fn end_shells(&mut self, out: &mut Emitter) -> Result<(), Error> {
-        self.drop_shells(out, Which::All)?;
+    pub(crate) fn end_shells(&mut self, out: &mut Emitter) -> Result<(), StoreError> {
+        self.drop_shells(out, ShellDropScope::All)?;
         self.tell_untold(out)
     }
 }
 
 /// Returns what the model is to be told of an item, if it is a command of the user's own that
 /// is over.
-pub(crate) fn untold(item: &TurnItem) -> Option<ResponseItem> {
+pub(crate) fn output_for_model(item: &TurnItem) -> Option<ResponseItem> {
     match item {
         TurnItem::CommandExecution(item) if item.source == CommandSource::UserShell => {
             Some(ResponseItem::user_text(context::user_shell(item)))

@@ -1,13 +1,13 @@
 //! What a client answers, as the model reads it.
 
 use troupe_protocol::history::{ContentItem, ToolOutputBody};
-use troupe_tools::{Picture, Scale, ToolOutput, truncate};
+use troupe_tools::{ModelPicture, PictureScale, ToolOutput, truncate};
 
 use crate::limits::{DYNAMIC_TOOL_IMAGES_MAX, DYNAMIC_TOOL_REPLY_TOKENS_MAX};
 
 /// What a client says that a call came to.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct DeskReply {
+pub struct ClientToolReply {
     pub parts: Vec<ReplyPart>,
     pub success: bool,
 }
@@ -21,7 +21,7 @@ pub enum ReplyPart {
     LeftOut(&'static str),
 }
 
-impl DeskReply {
+impl ClientToolReply {
     pub(super) async fn into_output(self) -> ToolOutput {
         let mut texts = Vec::new();
         let mut images = Vec::new();
@@ -54,7 +54,8 @@ async fn picture(url: String, images: usize) -> Result<ContentItem, String> {
     if !url.starts_with("data:") {
         return Err("only data URLs are taken".to_owned());
     }
-    let image_url = Picture::decoded(move || Picture::from_url(&url, Scale::Fitting)).await?;
+    let image_url =
+        ModelPicture::decoded(move || ModelPicture::from_url(&url, PictureScale::Fitting)).await?;
     Ok(ContentItem::InputImage {
         image_url,
         detail: None,

@@ -5,21 +5,21 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use serde_json::{Map, Value, json};
 use troupe_protocol::tool::{DynamicTool, ToolSpec};
-use troupe_tools::{Call, Concurrency, Tool, ToolOutput, item};
+use troupe_tools::{Tool, ToolConcurrency, ToolInvocation, ToolOutput, item};
 
-use super::desk::{DeskCall, DeskTicket, ToolDesk};
+use super::call_queue::{ClientCallQueue, ClientToolCall, PendingClientCall};
 
 #[derive(Debug)]
-pub(super) struct DeskTool {
+pub(super) struct ClientTool {
     spec: ToolSpec,
     /// As the client knows it.
     namespace: Option<String>,
     name: String,
-    desk: Arc<ToolDesk>,
+    desk: Arc<ClientCallQueue>,
 }
 
-impl DeskTool {
-    pub(super) fn new(tool: &DynamicTool, desk: Arc<ToolDesk>) -> Self {
+impl ClientTool {
+    pub(super) fn new(tool: &DynamicTool, desk: Arc<ClientCallQueue>) -> Self {
         Self {
             spec: ToolSpec::Function {
                 name: tool.offered_name(),
@@ -32,31 +32,31 @@ impl DeskTool {
         }
     }
 
-    fn lay_out(&self, call: &Call) -> Result<DeskTicket, String> {
-        let asked = DeskCall {
+    fn lay_out(&self, call: &ToolInvocation) -> Result<PendingClientCall, String> {
+        let asked = ClientToolCall {
             call_id: call.id.clone(),
             turn_id: call.context.turn_id.clone(),
             namespace: self.namespace.clone(),
             tool: self.name.clone(),
             arguments: arguments(call.input.as_str())?,
         };
-        let laid_out = self.desk.lay_out(asked);
+        let laid_out = self.desk.enqueue_call(asked);
         laid_out.map_err(|trouble| trouble.to_string())
     }
 }
 
 #[async_trait]
-impl Tool for DeskTool {
+impl Tool for ClientTool {
     fn spec(&self) -> &ToolSpec {
         &self.spec
     }
 
     /// What a client does is not known to be safe beside other calls.
-    fn concurrency(&self) -> Concurrency {
-        Concurrency::Exclusive
+    fn concurrency(&self) -> ToolConcurrency {
+        ToolConcurrency::Exclusive
     }
 
-    async fn call(&self, call: Call) -> ToolOutput {
+    async fn call(&self, call: ToolInvocation) -> ToolOutput {
         let name = self.spec.name();
         // Before the call is told: who hears of it finds it at the desk.
         match self.lay_out(&call) {
@@ -66,7 +66,7 @@ impl Tool for DeskTool {
     }
 }
 
-async fn answered(call: &Call, ticket: DeskTicket) -> ToolOutput {
+async fn answered(call: &ToolInvocation, ticket: PendingClientCall) -> ToolOutput {
     let outcome = tokio::select! {
         biased;
         () = call.cancel.cancelled() => {

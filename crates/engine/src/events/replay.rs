@@ -8,88 +8,88 @@ use std::sync::Arc;
 
 use troupe_protocol::rollout::RolloutRecord;
 use troupe_protocol::{Event, EventMsg, SessionId, SubmissionId};
-use troupe_store::{Batch, Position, Store};
+use troupe_store::{LineBatch, LogPosition, SessionStore};
 
 use super::expand;
-use super::ring::Place;
+use super::ring::ReaderArrival;
 
 /// The part of a log that holds events of this queue. What lies before was told to others, or
 /// was copied from another session.
 #[derive(Debug, Clone)]
-pub(crate) struct Followed {
-    pub store: Arc<dyn Store>,
+pub(crate) struct LogSegment {
+    pub store: Arc<dyn SessionStore>,
     pub session: SessionId,
-    pub from: Position,
+    pub from: LogPosition,
     /// The last event before those in this log.
     pub after: u64,
-    pub origin: Origin,
+    pub origin: SegmentOrigin,
 }
 
 /// What a log holds before the part that is followed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Origin {
+pub(crate) enum SegmentOrigin {
     /// Nothing that was said under these numbers.
     New,
     /// What an earlier run of the session said, up to `after`.
     Resumed,
 }
 
-impl Followed {
+impl LogSegment {
     /// Returns the way of a reader that an earlier run has told everything up to `seq`; none if
     /// it was this run.
-    pub(super) fn since(&self, seq: u64) -> Option<Replay> {
-        let is_earlier = self.origin == Origin::Resumed && seq < self.after;
+    pub(super) fn since(&self, seq: u64) -> Option<EventReplay> {
+        let is_earlier = self.origin == SegmentOrigin::Resumed && seq < self.after;
         is_earlier.then(|| {
             let whole = Self {
-                from: Position::default(),
+                from: LogPosition::default(),
                 ..self.clone()
             };
             let (upto, logs) = (self.after, std::iter::once(whole));
-            Replay::new(seq, upto, logs, Vec::new(), Place::Joined)
+            EventReplay::new(seq, upto, logs, Vec::new(), ReaderArrival::Joined)
         })
     }
 }
 
 /// The way of one reader back into the ring.
 #[derive(Debug)]
-pub(super) struct Replay {
+pub(super) struct EventReplay {
     after: u64,
     /// Where the ring goes on.
     upto: u64,
     /// What is left to read. The first was read up to its `from`.
-    logs: VecDeque<Followed>,
+    logs: VecDeque<LogSegment>,
     snapshots: Vec<Arc<Event>>,
     /// How the reader stands to the ring at the end of it.
-    leads_to: Place,
+    leads_to: ReaderArrival,
 }
 
 /// Where a reader stopped reading, so that the next time it does not begin at the beginning.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Cursor {
+pub(super) struct ReplayCursor {
     session: SessionId,
-    position: Position,
+    position: LogPosition,
 }
 
-pub(super) enum Piece {
+pub(super) enum ReplayBatch {
     /// More is to come.
     Events(Vec<Arc<Event>>),
     /// The reader is in the ring again, after this event.
     End {
         snapshots: Vec<Arc<Event>>,
         upto: u64,
-        place: Place,
+        place: ReaderArrival,
     },
 }
 
-impl Replay {
+impl EventReplay {
     pub(super) fn new(
         after: u64,
         upto: u64,
-        logs: impl Iterator<Item = Followed>,
+        logs: impl Iterator<Item = LogSegment>,
         snapshots: Vec<Arc<Event>>,
-        leads_to: Place,
+        leads_to: ReaderArrival,
     ) -> Self {
-        let mut logs: VecDeque<Followed> = logs.collect();
+        let mut logs: VecDeque<LogSegment> = logs.collect();
         // Everything in a log lies before what the next one begins with.
         while logs.get(1).is_some_and(|next| next.after <= after) {
             logs.pop_front();
@@ -108,7 +108,7 @@ impl Replay {
     }
 
     /// Skips what an earlier replay has read.
-    pub(super) fn resume(&mut self, cursor: Cursor) {
+    pub(super) fn resume(&mut self, cursor: ReplayCursor) {
         if let Some(first) = self.logs.front_mut()
             && first.session == cursor.session
         {
@@ -117,10 +117,10 @@ impl Replay {
     }
 
     /// Reads on. Safe to cancel: what was not handed out is read again.
-    pub(super) async fn next(&mut self, cursor: &mut Option<Cursor>) -> Piece {
+    pub(super) async fn next(&mut self, cursor: &mut Option<ReplayCursor>) -> ReplayBatch {
         let Some(followed) = self.logs.front() else {
             let snapshots = std::mem::take(&mut self.snapshots);
-            return Piece::End {
+            return ReplayBatch::End {
                 snapshots,
                 upto: self.upto,
                 place: self.leads_to,
@@ -133,12 +133,12 @@ impl Replay {
         match read.await {
             Ok(batch) => {
                 let events = events(&batch, self.after, upto);
-                *cursor = Some(Cursor {
+                *cursor = Some(ReplayCursor {
                     session: followed.session,
                     position: followed.from,
                 });
                 self.go_on(&batch);
-                Piece::Events(events)
+                ReplayBatch::Events(events)
             }
             Err(error) => {
                 self.logs.pop_front();
@@ -149,12 +149,12 @@ impl Replay {
                     seq: upto,
                     msg: EventMsg::Warning { message },
                 };
-                Piece::Events(vec![Arc::new(warning)])
+                ReplayBatch::Events(vec![Arc::new(warning)])
             }
         }
     }
 
-    fn go_on(&mut self, batch: &Batch) {
+    fn go_on(&mut self, batch: &LineBatch) {
         match self.logs.front_mut() {
             Some(followed) if !batch.at_end => followed.from = batch.next,
             _ => {
@@ -165,7 +165,7 @@ impl Replay {
 }
 
 /// Returns the recorded events with `after < seq <= upto`, with their older names.
-fn events(batch: &Batch, after: u64, upto: u64) -> Vec<Arc<Event>> {
+fn events(batch: &LineBatch, after: u64, upto: u64) -> Vec<Arc<Event>> {
     let mut events = Vec::new();
     let records = batch.lines.iter().filter_map(|line| line.record().ok());
     for line in records {

@@ -7,30 +7,30 @@ use std::time::{Duration, Instant};
 use troupe_protocol::event::TextDelta;
 use troupe_protocol::{Event, EventMsg, ItemId, SubmissionId};
 
-use super::replay::{Followed, Replay};
+use super::replay::{EventReplay, LogSegment};
 use crate::limits::{EVENT_RING_MAX, FOLLOWED_LOGS_MAX};
 
 #[derive(Debug, Default)]
-pub(super) struct Ring {
+pub(super) struct EventRing {
     events: VecDeque<Arc<Event>>,
     /// The newest event that fell out.
     evicted: u64,
     /// The texts that were being streamed when the newest event fell out.
     open_texts: Vec<OpenText>,
     /// Where evicted events can be read again, oldest first.
-    rollouts: VecDeque<Followed>,
+    rollouts: VecDeque<LogSegment>,
     /// The first of all logs, in which what an earlier run said may stand.
-    first_log: Option<Followed>,
+    first_log: Option<LogSegment>,
     /// The newest event of all.
     last: u64,
-    progress: Progress,
-    readers: Readers,
+    progress: TaskProgress,
+    readers: RingReaders,
     closed: bool,
 }
 
 /// Whether the texts of a task may be open.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
-enum Progress {
+enum TaskProgress {
     /// No task was there yet.
     #[default]
     New,
@@ -42,7 +42,7 @@ enum Progress {
 
 /// Who reads, and who may yet.
 #[derive(Debug, Default)]
-struct Readers {
+struct RingReaders {
     /// The `seq` that each stream has seen.
     seen: BTreeMap<ReaderId, u64>,
     /// Sources that streams can still be made of.
@@ -57,7 +57,7 @@ pub(super) struct ReaderId(u64);
 
 /// How a reader came to its place.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Place {
+pub(super) enum ReaderArrival {
     /// It says that it has seen so much. It may have lost a connection in the middle of the
     /// snapshots, which all have the same number, so they are told again.
     Joined,
@@ -65,7 +65,7 @@ pub(super) enum Place {
     Followed,
 }
 
-pub(super) enum Next {
+pub(super) enum NextEvent {
     Event(Arc<Event>),
     Behind,
     Wait,
@@ -76,19 +76,19 @@ pub(super) enum Next {
 #[derive(Debug)]
 struct OpenText {
     id: SubmissionId,
-    kind: TextKind,
+    kind: StreamedTextKind,
     delta: TextDelta,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum TextKind {
+enum StreamedTextKind {
     Message,
     Plan,
     Reasoning,
     RawReasoning,
 }
 
-impl TextKind {
+impl StreamedTextKind {
     fn wrap(self, delta: TextDelta) -> EventMsg {
         match self {
             Self::Message => EventMsg::AgentMessageContentDelta(delta),
@@ -99,7 +99,7 @@ impl TextKind {
     }
 }
 
-impl Ring {
+impl EventRing {
     pub(super) fn last(&self) -> u64 {
         self.last
     }
@@ -109,15 +109,15 @@ impl Ring {
     }
 
     pub(super) fn is_idle(&self) -> bool {
-        self.progress != Progress::InTask
+        self.progress != TaskProgress::InTask
     }
 
     /// Tells whether there is no task, and was none for this long.
-    pub(super) fn has_rested(&self, time: Duration) -> bool {
+    pub(super) fn is_idle_for(&self, time: Duration) -> bool {
         match self.progress {
-            Progress::New => true,
-            Progress::InTask => false,
-            Progress::Idle { since } => since.elapsed() >= time,
+            TaskProgress::New => true,
+            TaskProgress::InTask => false,
+            TaskProgress::Idle { since } => since.elapsed() >= time,
         }
     }
 
@@ -131,11 +131,11 @@ impl Ring {
     }
 
     /// Returns the first log that was written to; none before the session is configured.
-    pub(super) fn first_log(&self) -> Option<&Followed> {
+    pub(super) fn first_log(&self) -> Option<&LogSegment> {
         self.first_log.as_ref()
     }
 
-    pub(super) fn follow(&mut self, followed: Followed) {
+    pub(super) fn follow(&mut self, followed: LogSegment) {
         self.first_log.get_or_insert_with(|| followed.clone());
         if self.rollouts.len() == FOLLOWED_LOGS_MAX {
             self.rollouts.pop_front();
@@ -196,9 +196,9 @@ impl Ring {
     pub(super) fn push(&mut self, event: Event) {
         self.last = event.seq;
         match &event.msg {
-            EventMsg::TurnStarted(_) => self.progress = Progress::InTask,
+            EventMsg::TurnStarted(_) => self.progress = TaskProgress::InTask,
             EventMsg::TurnComplete(_) | EventMsg::TurnAborted(_) => {
-                self.progress = Progress::Idle {
+                self.progress = TaskProgress::Idle {
                     since: Instant::now(),
                 };
             }
@@ -224,14 +224,14 @@ impl Ring {
     fn track_open_text(&mut self, event: &Event) {
         match &event.msg {
             EventMsg::AgentMessageContentDelta(delta) => {
-                self.append_text(event, delta, TextKind::Message);
+                self.append_text(event, delta, StreamedTextKind::Message);
             }
-            EventMsg::PlanDelta(delta) => self.append_text(event, delta, TextKind::Plan),
+            EventMsg::PlanDelta(delta) => self.append_text(event, delta, StreamedTextKind::Plan),
             EventMsg::ReasoningContentDelta(delta) => {
-                self.append_text(event, delta, TextKind::Reasoning);
+                self.append_text(event, delta, StreamedTextKind::Reasoning);
             }
             EventMsg::ReasoningRawContentDelta(delta) => {
-                self.append_text(event, delta, TextKind::RawReasoning);
+                self.append_text(event, delta, StreamedTextKind::RawReasoning);
             }
             EventMsg::ItemCompleted { item, .. } => self.drop_text(item.id()),
             EventMsg::TurnComplete(_) | EventMsg::TurnAborted(_) => self.open_texts.clear(),
@@ -239,7 +239,7 @@ impl Ring {
         }
     }
 
-    fn append_text(&mut self, event: &Event, delta: &TextDelta, kind: TextKind) {
+    fn append_text(&mut self, event: &Event, delta: &TextDelta, kind: StreamedTextKind) {
         let open = self
             .open_texts
             .iter_mut()
@@ -260,20 +260,30 @@ impl Ring {
     }
 
     /// Returns what a reader that has seen `seen` gets next from memory.
-    pub(super) fn next_after(&mut self, reader: ReaderId, seen: u64, place: Place) -> Next {
-        let again = place == Place::Joined && seen == self.evicted && !self.open_texts.is_empty();
+    pub(super) fn next_after(
+        &mut self,
+        reader: ReaderId,
+        seen: u64,
+        place: ReaderArrival,
+    ) -> NextEvent {
+        let again =
+            place == ReaderArrival::Joined && seen == self.evicted && !self.open_texts.is_empty();
         if seen < self.evicted || again {
-            return Next::Behind;
+            return NextEvent::Behind;
         }
         let index = self.events.partition_point(|event| event.seq <= seen);
         if let Some(event) = self.events.get(index) {
-            return Next::Event(Arc::clone(event));
+            return NextEvent::Event(Arc::clone(event));
         }
         self.readers.seen.insert(reader, seen);
         if self.is_idle() {
             self.forget_if_seen();
         }
-        if self.closed { Next::End } else { Next::Wait }
+        if self.closed {
+            NextEvent::End
+        } else {
+            NextEvent::Wait
+        }
     }
 
     /// Between tasks, what everybody has seen need not stay in memory, if whoever comes later
@@ -294,14 +304,14 @@ impl Ring {
     }
 
     /// Returns the way back into the ring for a reader that has seen `seen`.
-    pub(super) fn replay(&self, seen: u64) -> Replay {
+    pub(super) fn replay(&self, seen: u64) -> EventReplay {
         let snapshots = self.open_texts.iter().map(|open| self.snapshot(open));
-        Replay::new(
+        EventReplay::new(
             seen,
             self.evicted,
             self.rollouts.iter().cloned(),
             snapshots.collect(),
-            Place::Followed,
+            ReaderArrival::Followed,
         )
     }
 

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{EventStream, Shared};
+use super::{EventStream, SharedRing};
 
 /// Where readers can be had at any time, at no cost while there are none: unlike for an
 /// [`EventSource`](super::EventSource) nothing is kept in memory for those who come later. They
@@ -12,11 +12,11 @@ use super::{EventStream, Shared};
 /// It does not keep the session running, and outlives it.
 #[derive(Debug)]
 pub struct EventTap {
-    shared: Arc<Shared>,
+    shared: Arc<SharedRing>,
 }
 
 impl EventTap {
-    pub(super) fn new(shared: Arc<Shared>) -> Self {
+    pub(super) fn new(shared: Arc<SharedRing>) -> Self {
         shared.lock().add_tap();
         Self { shared }
     }

@@ -2,7 +2,7 @@ use troupe_protocol::event::{AbortReason, TextDelta, TurnAborted, TurnStarted};
 use troupe_protocol::item::{AgentMessageItem, TurnItem};
 use troupe_protocol::{Event, EventMsg, ItemId, SessionId, SubmissionId};
 
-use super::{EventStream, Publisher};
+use super::{EventPublisher, EventStream};
 use crate::limits::EVENT_RING_MAX;
 
 fn delta(seq: u64) -> Event {
@@ -65,7 +65,7 @@ fn texts(upto: u64) -> String {
 
 #[tokio::test]
 async fn a_reader_that_fell_behind_sees_each_piece_of_text_once() {
-    let (publisher, mut stream) = Publisher::new();
+    let (publisher, mut stream) = EventPublisher::new();
     let last = EVENT_RING_MAX as u64 + 10;
     publisher.publish((1..=last).map(delta));
     publisher.close();
@@ -74,7 +74,7 @@ async fn a_reader_that_fell_behind_sees_each_piece_of_text_once() {
 
 #[tokio::test]
 async fn a_text_whose_end_is_still_in_the_ring_is_whole_for_a_reader_that_fell_behind() {
-    let (publisher, mut stream) = Publisher::new();
+    let (publisher, mut stream) = EventPublisher::new();
     let last = EVENT_RING_MAX as u64 + 10;
     publisher.publish((1..=last).map(delta));
     publisher.publish([completed(last + 1)]);
@@ -84,7 +84,7 @@ async fn a_text_whose_end_is_still_in_the_ring_is_whole_for_a_reader_that_fell_b
 
 #[tokio::test]
 async fn a_text_that_ended_before_is_not_told_again() {
-    let (publisher, mut stream) = Publisher::new();
+    let (publisher, mut stream) = EventPublisher::new();
     publisher.publish([delta(1), completed(2)]);
     let last = EVENT_RING_MAX as u64 + 10;
     let warning = |seq| {
@@ -117,7 +117,7 @@ fn task_ended(seq: u64) -> Event {
 }
 
 /// Reads until there is nothing to read; returns how many events are kept then.
-async fn kept_after_reading(publisher: &Publisher, stream: &mut EventStream) -> usize {
+async fn kept_after_reading(publisher: &EventPublisher, stream: &mut EventStream) -> usize {
     let read_all = async { while stream.next().await.is_some() {} };
     tokio::select! {
         biased;
@@ -129,7 +129,7 @@ async fn kept_after_reading(publisher: &Publisher, stream: &mut EventStream) -> 
 
 #[tokio::test]
 async fn what_was_read_is_kept_during_a_task_only() {
-    let (publisher, mut stream) = Publisher::new();
+    let (publisher, mut stream) = EventPublisher::new();
     publisher.publish([task_started(1), delta(2)]);
     assert_eq!(kept_after_reading(&publisher, &mut stream).await, 2);
     publisher.publish([task_ended(3)]);
@@ -141,7 +141,7 @@ async fn what_was_read_is_kept_during_a_task_only() {
 
 #[tokio::test]
 async fn what_nobody_reads_is_not_kept() {
-    let (publisher, stream) = Publisher::new();
+    let (publisher, stream) = EventPublisher::new();
     publisher.publish([task_started(1)]);
     drop(stream);
     publisher.publish([delta(2), task_ended(3)]);
@@ -171,7 +171,7 @@ async fn ready(stream: &mut EventStream) -> Vec<(u64, Option<bool>)> {
 
 #[tokio::test]
 async fn readers_join_at_any_place_and_keep_their_own() {
-    let (publisher, stream) = Publisher::new();
+    let (publisher, stream) = EventPublisher::new();
     let source = stream.into_source();
     publisher.publish([task_started(1), delta(2), delta(3)]);
     let (mut first, mut second) = (source.after(0), source.after(2));
@@ -184,11 +184,11 @@ async fn readers_join_at_any_place_and_keep_their_own() {
 
 #[tokio::test]
 async fn what_one_reader_has_not_seen_stays_for_it() {
-    let (publisher, stream) = Publisher::new();
+    let (publisher, stream) = EventPublisher::new();
     let mut slow = EventStream::new(
         std::sync::Arc::clone(&publisher.shared),
         0,
-        super::Place::Followed,
+        super::ReaderArrival::Followed,
     );
     let mut quick = stream;
     publisher.publish([task_started(1), delta(2), task_ended(3)]);
@@ -199,7 +199,7 @@ async fn what_one_reader_has_not_seen_stays_for_it() {
 
 #[tokio::test]
 async fn a_task_that_nobody_follows_is_told_to_who_comes_next() {
-    let (publisher, stream) = Publisher::new();
+    let (publisher, stream) = EventPublisher::new();
     let source = stream.into_source();
     publisher.publish([task_started(1), delta(2)]);
     drop(source.after(0));
@@ -212,7 +212,7 @@ async fn a_task_that_nobody_follows_is_told_to_who_comes_next() {
 
 #[tokio::test]
 async fn who_was_cut_off_among_snapshots_gets_them_again() {
-    let (publisher, stream) = Publisher::new();
+    let (publisher, stream) = EventPublisher::new();
     let source = stream.into_source();
     let last = EVENT_RING_MAX as u64 + 10;
     publisher.publish((1..=last).map(delta));
@@ -228,18 +228,21 @@ async fn who_was_cut_off_among_snapshots_gets_them_again() {
 
 #[tokio::test]
 async fn a_reader_that_fell_behind_is_told_so() {
-    let (publisher, mut stream) = Publisher::new();
+    let (publisher, mut stream) = EventPublisher::new();
     publisher.publish([task_started(1)]);
     assert_eq!(ready(&mut stream).await.len(), 1);
     let last = EVENT_RING_MAX as u64 + 10;
     publisher.publish((2..=last).map(delta));
     let told = stream.next_or_lag().await;
-    assert_eq!(told, Some(super::Told::Lagged { after: 1, upto: 10 }));
+    assert_eq!(
+        told,
+        Some(super::EventDelivery::Lagged { after: 1, upto: 10 })
+    );
 }
 
 #[tokio::test]
 async fn a_tap_keeps_nothing_but_the_texts_that_are_open() {
-    let (publisher, stream) = Publisher::new();
+    let (publisher, stream) = EventPublisher::new();
     let tap = stream.into_tap();
     publisher.publish([task_started(1), delta(2), delta(3)]);
     assert_eq!(publisher.shared.lock().kept(), 0);
@@ -251,7 +254,7 @@ async fn a_tap_keeps_nothing_but_the_texts_that_are_open() {
 
 #[tokio::test]
 async fn a_text_outlives_the_reader_that_has_seen_its_beginning() {
-    let (publisher, stream) = Publisher::new();
+    let (publisher, stream) = EventPublisher::new();
     let tap = stream.into_tap();
     let reader = tap.after(0);
     publisher.publish([task_started(1), delta(2), delta(3)]);

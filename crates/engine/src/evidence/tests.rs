@@ -38,7 +38,7 @@ fn look(script: &str, process: &str, exit_code: Option<i32>) -> TurnItem {
 }
 
 fn check(items: &[TurnItem], expected: Expect) {
-    let mut seen = Seen::default();
+    let mut seen = EvidenceCollector::default();
     for item in items {
         seen.completed(item);
     }
@@ -87,7 +87,7 @@ fn a_command_of_an_earlier_task_is_told_when_it_ends() {
 
 #[test]
 fn what_is_too_much_is_counted() {
-    let mut seen = Seen::default();
+    let mut seen = EvidenceCollector::default();
     for _ in 0..EVIDENCE_ENTRIES_MAX + 3 {
         seen.completed(&command("true", None, Some(0)));
     }
@@ -102,12 +102,12 @@ async fn files_are_compared_with_what_the_task_found() {
     std::fs::write(path("kept"), "a").unwrap();
     std::fs::write(path("changed"), "a").unwrap();
     std::fs::write(path("gone"), "a").unwrap();
-    let mut seen = Seen::default();
+    let mut seen = EvidenceCollector::default();
     let names = ["kept", "changed", "gone", "new"];
-    seen.touched(names.map(|name| Digested::look(path(name))).to_vec());
+    seen.touched(names.map(|name| FileDigest::look(path(name))).to_vec());
     std::fs::write(path("changed"), "b").unwrap();
     // A second look does not move the beginning.
-    seen.touched(vec![Digested::look(path("changed"))]);
+    seen.touched(vec![FileDigest::look(path("changed"))]);
     std::fs::remove_file(path("gone")).unwrap();
     std::fs::write(path("new"), "n").unwrap();
 
@@ -134,8 +134,8 @@ async fn a_patch_that_failed_has_touched_nothing() {
     let dir = TempDir::new().unwrap();
     let path = dir.path().join("of_another");
     std::fs::write(&path, "a").unwrap();
-    let mut seen = Seen::default();
-    seen.editing(vec![Digested::look(path.clone())]);
+    let mut seen = EvidenceCollector::default();
+    seen.editing(vec![FileDigest::look(path.clone())]);
     seen.patched(WorkStatus::Failed);
     std::fs::write(&path, "b").unwrap();
     assert_eq!(seen.finish(5).await.files, []);
@@ -152,13 +152,13 @@ async fn what_commands_changed_is_told_with_what_the_files_were() {
         before,
         after,
     };
-    let mut seen = Seen::default();
+    let mut seen = EvidenceCollector::default();
     // The patch met what a command had made of the file before.
-    seen.touched(vec![Digested {
+    seen.touched(vec![FileDigest {
         path: "/patched".into(),
         sha256: Some("between".to_owned()),
     }]);
-    seen.touched(vec![Digested {
+    seen.touched(vec![FileDigest {
         path: "/unkept".into(),
         sha256: Some("large".to_owned()),
     }]);
@@ -198,7 +198,7 @@ fn a_command_that_was_refused_is_told_from_one_that_was_killed() {
         }
         other => other,
     };
-    let mut seen = Seen::default();
+    let mut seen = EvidenceCollector::default();
     seen.completed(&with(WorkStatus::Declined));
     seen.completed(&with(WorkStatus::Failed));
     let refused: Vec<bool> = seen.evidence.commands.iter().map(|it| it.refused).collect();

@@ -5,10 +5,10 @@ use troupe_protocol::approval::ReviewDecision;
 use troupe_protocol::mcp::ElicitationResponse;
 use troupe_protocol::op::ElicitationDecision;
 
-use super::Word;
+use super::InquiryAnswer;
 
 /// Shows what becomes of a word.
-fn check(question: &PendingQuestion, word: &Word, expected: Expect) {
+fn check(question: &PendingQuestion, word: &InquiryAnswer, expected: Expect) {
     let shown = match word.check(question, "call_1") {
         Ok(()) => "taken".to_owned(),
         Err(not_taken) => not_taken.to_string(),
@@ -36,20 +36,20 @@ fn elicitation() -> PendingQuestion {
     PendingQuestion::Elicitation(serde_json::from_value(request).unwrap())
 }
 
-fn told(server_name: &str, decision: ElicitationDecision, content: Option<Value>) -> Word {
-    Word::Elicitation {
+fn told(server_name: &str, decision: ElicitationDecision, content: Option<Value>) -> InquiryAnswer {
+    InquiryAnswer::Elicitation {
         server_name: server_name.to_owned(),
         response: ElicitationResponse { decision, content },
     }
 }
 
-fn answers(answers: &Value) -> Word {
-    Word::Input(serde_json::from_value(json!({ "answers": answers })).unwrap())
+fn answers(answers: &Value) -> InquiryAnswer {
+    InquiryAnswer::Input(serde_json::from_value(json!({ "answers": answers })).unwrap())
 }
 
 #[test]
 fn a_word_is_of_the_kind_that_was_asked_for() {
-    let yes = Word::Decision(ReviewDecision::Approved);
+    let yes = InquiryAnswer::Decision(ReviewDecision::Approved);
     let mine = answers(&json!({"name": {"other": "mine"}}));
     check(&approval(), &yes, expect!["taken"]);
     check(&question(), &mine, expect!["taken"]);
@@ -100,7 +100,7 @@ fn a_server_is_told_what_it_asked_for() {
     );
     check(
         &elicitation(),
-        &Word::Decision(ReviewDecision::Approved),
+        &InquiryAnswer::Decision(ReviewDecision::Approved),
         expect!["call_1 is not answered by this: a server asks; send a resolve_elicitation"],
     );
 }
@@ -108,7 +108,15 @@ fn a_server_is_told_what_it_asked_for() {
 #[test]
 fn every_inquiry_takes_its_refusal_and_its_withdrawal() {
     for question in [approval(), question(), elicitation()] {
-        check(&question, &Word::refusal(&question), expect!["taken"]);
-        check(&question, &Word::withdrawal(&question), expect!["taken"]);
+        check(
+            &question,
+            &InquiryAnswer::refusal(&question),
+            expect!["taken"],
+        );
+        check(
+            &question,
+            &InquiryAnswer::withdrawal(&question),
+            expect!["taken"],
+        );
     }
 }

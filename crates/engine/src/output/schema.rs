@@ -9,7 +9,7 @@
 //! out. Nodes refer to each other by number, so a recursive schema is as finite as its
 //! text.
 //!
-//! Reading order: [`Schema`] and the rules → `compile` (what is understood) → `impossible` (what
+//! Reading order: [`AnswerSchema`] and the rules → `compile` (what is understood) → `impossible` (what
 //! contradicts itself) → `check` (what does not fit) → `number`, `exact`, `pattern` (where JSON and Rust differ).
 //!
 //! Deliberately absent: references to other documents and anchors, `unevaluated*`, formats
@@ -32,16 +32,16 @@ use std::collections::BTreeMap;
 use regex::Regex;
 use serde_json::{Number, Value};
 
-pub use problem::{Problem, SchemaDefect, SchemaError};
+pub use problem::{SchemaDefect, SchemaError, ValueProblem};
 
 /// A schema that was understood.
 #[derive(Debug, Clone)]
-pub struct Schema {
+pub struct AnswerSchema {
     /// The first one is the root.
-    nodes: Vec<Node>,
+    nodes: Vec<SchemaNode>,
 }
 
-impl Schema {
+impl AnswerSchema {
     /// Understands a schema that some value can fit, or says what is wrong with it and where.
     pub fn compile(schema: &Value) -> Result<Self, SchemaError> {
         let schema = Self::understand(schema)?;
@@ -57,17 +57,17 @@ impl Schema {
 
     /// Returns what is wrong with a value, at most `limit` problems and nothing if it fits.
     /// A limit of zero counts as one.
-    pub fn check(&self, value: &Value, limit: usize) -> Vec<Problem> {
+    pub fn check(&self, value: &Value, limit: usize) -> Vec<ValueProblem> {
         check::problems(&self.nodes, value, limit)
     }
 }
 
 /// A schema at one place of the text. A value fits if it keeps every rule.
 #[derive(Debug, Clone)]
-struct Node {
+struct SchemaNode {
     /// A JSON pointer.
     place: String,
-    rules: Vec<Rule>,
+    rules: Vec<SchemaRule>,
 }
 
 /// A node, by its number.
@@ -79,21 +79,21 @@ impl NodeId {
 }
 
 #[derive(Debug, Clone)]
-enum Rule {
+enum SchemaRule {
     /// The schema `false`.
     Never,
-    Type(Vec<Type>),
+    Type(Vec<JsonType>),
     /// `enum` and `const`: the texts of what is allowed, see [`exact`].
     Choice(Vec<String>),
     Number(NumberRule),
     Text(TextRule),
     List(ListRule),
     Object(ObjectRule),
-    Logic(Logic),
+    Logic(LogicRule),
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Type {
+enum JsonType {
     Null,
     Boolean,
     Integer,
@@ -105,12 +105,12 @@ enum Type {
 
 #[derive(Debug, Clone)]
 enum NumberRule {
-    Bound(Bound, Number),
+    Bound(NumberBound, Number),
     MultipleOf(Number),
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Bound {
+enum NumberBound {
     Minimum,
     ExclusiveMinimum,
     Maximum,
@@ -120,20 +120,20 @@ enum Bound {
 #[derive(Debug, Clone)]
 enum TextRule {
     /// In characters.
-    Length(Range),
-    Pattern(Pattern),
+    Length(CountRange),
+    Pattern(TextPattern),
 }
 
 /// A pattern as it was written, and as it is searched for.
 #[derive(Debug, Clone)]
-struct Pattern {
+struct TextPattern {
     written: String,
     regex: Regex,
 }
 
 /// How many there may be of something.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Range {
+struct CountRange {
     min: u64,
     max: Option<u64>,
 }
@@ -143,12 +143,12 @@ enum ListRule {
     /// `prefixItems`, then `items` for the rest.
     Items {
         prefix: Vec<NodeId>,
-        rest: Rest,
+        rest: RestRule,
     },
-    Count(Range),
+    Count(CountRange),
     Contains {
         node: NodeId,
-        range: Range,
+        range: CountRange,
     },
     Unique,
 }
@@ -158,19 +158,19 @@ enum ObjectRule {
     /// `properties` and `patternProperties`, then `additionalProperties` for the rest.
     Members {
         named: BTreeMap<String, NodeId>,
-        matching: Vec<(Pattern, NodeId)>,
-        rest: Rest,
+        matching: Vec<(TextPattern, NodeId)>,
+        rest: RestRule,
     },
     Required(Vec<String>),
     Names(NodeId),
-    Count(Range),
+    Count(CountRange),
     /// What else is required when a key is there.
     DependentRequired(Vec<(String, Vec<String>)>),
 }
 
 /// What may be there besides what is named.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Rest {
+enum RestRule {
     Anything,
     Nothing,
     Fitting(NodeId),
@@ -178,7 +178,7 @@ enum Rest {
 
 /// Rules about the same value by other nodes.
 #[derive(Debug, Clone)]
-enum Logic {
+enum LogicRule {
     Ref(NodeId),
     AllOf(Vec<NodeId>),
     AnyOf(Vec<NodeId>),

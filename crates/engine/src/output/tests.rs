@@ -3,8 +3,8 @@ use serde_json::json;
 
 use super::*;
 
-fn contract() -> Output {
-    Output::checked(Some(json!({
+fn contract() -> AnswerFormat {
+    AnswerFormat::checked(Some(json!({
         "type": "object",
         "required": ["count"],
         "properties": { "count": { "type": "integer", "minimum": 1 } },
@@ -17,12 +17,16 @@ fn check(answers: &[&str], expected: Expect) {
     let verdicts: Vec<String> = answers
         .iter()
         .map(|answer| match output.judge(Some(answer)) {
-            Verdict::Accepted => "accepted".to_owned(),
-            Verdict::Repair(request) => format!("repair: {request}"),
-            Verdict::Rejected(message) => format!("rejected: {message}"),
+            AnswerVerdict::Accepted => "accepted".to_owned(),
+            AnswerVerdict::Repair(request) => format!("repair: {request}"),
+            AnswerVerdict::Rejected(message) => format!("rejected: {message}"),
         })
         .collect();
-    expected.assert_eq(&format!("{}\n{:?}", verdicts.join("\n"), output.found()));
+    expected.assert_eq(&format!(
+        "{}\n{:?}",
+        verdicts.join("\n"),
+        output.structured_output()
+    ));
 }
 
 #[test]
@@ -69,22 +73,22 @@ fn a_second_answer_that_does_not_fit_is_the_end() {
 
 #[test]
 fn what_only_asks_for_a_shape_is_not_checked() {
-    let mut output = Output::shaped(Some(json!({ "type": "object" })));
-    assert_eq!(output.judge(Some("no")), Verdict::Accepted);
-    assert_eq!(output.found(), None);
+    let mut output = AnswerFormat::shaped(Some(json!({ "type": "object" })));
+    assert_eq!(output.judge(Some("no")), AnswerVerdict::Accepted);
+    assert_eq!(output.structured_output(), None);
     assert!(output.schema().is_some());
 }
 
 #[test]
 fn no_answer_is_none_that_fits() {
     let mut output = contract();
-    assert!(matches!(output.judge(None), Verdict::Repair(_)));
-    assert!(matches!(output.judge(None), Verdict::Rejected(_)));
+    assert!(matches!(output.judge(None), AnswerVerdict::Repair(_)));
+    assert!(matches!(output.judge(None), AnswerVerdict::Rejected(_)));
 }
 
 #[test]
 fn a_schema_that_is_not_understood_is_refused_before_anything_is_asked() {
-    let refusal = Output::checked(Some(json!({ "type": 7 }))).unwrap_err();
+    let refusal = AnswerFormat::checked(Some(json!({ "type": 7 }))).unwrap_err();
     expect!["at the top: `type` must be the name of a type, or a list of them"]
         .assert_eq(&refusal.to_string());
 }

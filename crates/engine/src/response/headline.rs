@@ -4,14 +4,14 @@ use crate::limits::HEADLINE_BYTES_MAX;
 
 /// The first words in bold of the newest part of a reasoning's summary.
 #[derive(Debug, Default)]
-pub(super) struct Headline {
+pub(super) struct ReasoningHeadline {
     /// The part that is known to have one, as item and part.
     of: Option<(usize, usize)>,
     /// Found, and not asked for yet.
     fresh: Option<String>,
 }
 
-impl Headline {
+impl ReasoningHeadline {
     /// Looks at a part whose text has grown by `delta`. Once one is found, later deltas of
     /// the part cost nothing.
     pub(super) fn look(&mut self, part: (usize, usize), text: &str, delta: &str) {
@@ -46,7 +46,7 @@ mod tests {
     use super::*;
 
     fn check(deltas: &[&str], expected: &[&str]) {
-        let mut headline = Headline::default();
+        let mut headline = ReasoningHeadline::default();
         let mut text = String::new();
         let mut found = Vec::new();
         for delta in deltas {
@@ -70,7 +70,7 @@ mod tests {
 
     #[test]
     fn each_part_has_its_own() {
-        let mut headline = Headline::default();
+        let mut headline = ReasoningHeadline::default();
         headline.look((0, 0), "**One**", "**One**");
         headline.look((0, 1), "**Two**", "**Two**");
         assert_eq!(headline.take().as_deref(), Some("Two"));

@@ -17,13 +17,13 @@
 
 use troupe_protocol::fragment::PLAN_TAGS;
 
-use crate::tags::{self, Segment, Tag, TagReader};
+use crate::tags::{self, BlockTag, TagReader, TagSegment};
 
 /// The only kind of block.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ProposedPlan;
 
-pub const TAGS: &[Tag<ProposedPlan>] = &[Tag {
+pub const TAGS: &[BlockTag<ProposedPlan>] = &[BlockTag {
     block: ProposedPlan,
     open: PLAN_TAGS[0],
     close: PLAN_TAGS[1],
@@ -33,8 +33,8 @@ pub const TAGS: &[Tag<ProposedPlan>] = &[Tag {
 pub(crate) fn without_tags(text: &str) -> String {
     let segments = tags::read(TAGS, [text]).into_iter();
     let texts = segments.filter_map(|segment| match segment {
-        Segment::Text(text) | Segment::Inner(ProposedPlan, text) => Some(text),
-        Segment::Open(_) | Segment::Close(_) => None,
+        TagSegment::Text(text) | TagSegment::Inner(ProposedPlan, text) => Some(text),
+        TagSegment::Open(_) | TagSegment::Close(_) => None,
     });
     texts.collect()
 }
@@ -42,17 +42,17 @@ pub(crate) fn without_tags(text: &str) -> String {
 /// Returns the plan that a message proposes.
 pub(crate) fn proposed_in(text: &str) -> Option<String> {
     let mut segments = tags::read(TAGS, [text]).into_iter();
-    segments.find(|segment| matches!(segment, Segment::Open(ProposedPlan)))?;
+    segments.find(|segment| matches!(segment, TagSegment::Open(ProposedPlan)))?;
     let inner = segments.map_while(|segment| match segment {
-        Segment::Inner(ProposedPlan, text) => Some(text),
-        Segment::Open(_) | Segment::Close(_) | Segment::Text(_) => None,
+        TagSegment::Inner(ProposedPlan, text) => Some(text),
+        TagSegment::Open(_) | TagSegment::Close(_) | TagSegment::Text(_) => None,
     });
     Some(inner.collect())
 }
 
 /// What people are to be shown of a message next.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Piece {
+pub(super) enum PlanPiece {
     Message(String),
     PlanBegins,
     Plan(String),
@@ -60,26 +60,26 @@ pub(super) enum Piece {
 
 /// A whole message, taken apart.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(super) struct Parts {
+pub(super) struct MessageParts {
     pub message: String,
     pub plan: Option<String>,
 }
 
 /// The messages of one attempt at a response.
 #[derive(Debug, Default)]
-pub(super) struct Plans {
-    messages: Vec<Message>,
+pub(super) struct PlanReader {
+    messages: Vec<PlanMessage>,
     /// The message that has the plan.
     proposed_in: Option<usize>,
 }
 
 #[derive(Debug)]
-struct Message {
+struct PlanMessage {
     model_id: String,
     /// As the model wrote it.
     raw: String,
     reader: TagReader<ProposedPlan>,
-    place: Place,
+    place: PlanTextPlace,
     /// Blanks that are shown if a word follows them.
     blanks: String,
     is_begun: bool,
@@ -88,14 +88,14 @@ struct Message {
 
 /// Where the text that comes next belongs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Place {
+enum PlanTextPlace {
     Message,
     Plan,
 }
 
-impl Plans {
+impl PlanReader {
     /// Takes a piece of a message.
-    pub(super) fn push(&mut self, model_id: &str, delta: &str) -> Vec<Piece> {
+    pub(super) fn push(&mut self, model_id: &str, delta: &str) -> Vec<PlanPiece> {
         let index = self.message(model_id);
         if self.messages[index].is_whole {
             return Vec::new();
@@ -108,23 +108,23 @@ impl Plans {
 
     /// Takes a message that is whole. Its text is authoritative over what was streamed.
     /// Returns its parts, and whether the plan shown so far was a part of it.
-    pub(super) fn finish(&mut self, model_id: &str, text: &str) -> (Parts, bool) {
+    pub(super) fn finish(&mut self, model_id: &str, text: &str) -> (MessageParts, bool) {
         let index = self.message(model_id);
         let had_plan = self.proposed_in == Some(index);
         if had_plan {
             self.proposed_in = None;
         }
-        self.messages[index] = Message {
+        self.messages[index] = PlanMessage {
             raw: text.to_owned(),
             is_whole: true,
-            ..Message::new(model_id)
+            ..PlanMessage::new(model_id)
         };
         let pieces = self.sort(index, tags::read(TAGS, [text]));
-        (Parts::of(pieces), had_plan)
+        (MessageParts::of(pieces), had_plan)
     }
 
     /// Returns what was held back of messages that will not become whole, by their ids.
-    pub(super) fn flush(&mut self) -> Vec<(String, Vec<Piece>)> {
+    pub(super) fn flush(&mut self) -> Vec<(String, Vec<PlanPiece>)> {
         let mut rest = Vec::new();
         for index in 0..self.messages.len() {
             let message = &mut self.messages[index];
@@ -152,25 +152,25 @@ impl Plans {
             .iter()
             .rposition(|message| message.model_id == model_id);
         known.unwrap_or_else(|| {
-            self.messages.push(Message::new(model_id));
+            self.messages.push(PlanMessage::new(model_id));
             self.messages.len() - 1
         })
     }
 
-    fn sort(&mut self, index: usize, segments: Vec<Segment<ProposedPlan>>) -> Vec<Piece> {
+    fn sort(&mut self, index: usize, segments: Vec<TagSegment<ProposedPlan>>) -> Vec<PlanPiece> {
         let mut pieces = Vec::new();
         for segment in segments {
             let message = &mut self.messages[index];
             match segment {
-                Segment::Open(ProposedPlan) if self.proposed_in.is_none() => {
+                TagSegment::Open(ProposedPlan) if self.proposed_in.is_none() => {
                     self.proposed_in = Some(index);
-                    message.place = Place::Plan;
-                    pieces.push(Piece::PlanBegins);
+                    message.place = PlanTextPlace::Plan;
+                    pieces.push(PlanPiece::PlanBegins);
                 }
-                Segment::Open(ProposedPlan) | Segment::Close(ProposedPlan) => {
-                    message.place = Place::Message;
+                TagSegment::Open(ProposedPlan) | TagSegment::Close(ProposedPlan) => {
+                    message.place = PlanTextPlace::Message;
                 }
-                Segment::Text(text) | Segment::Inner(ProposedPlan, text) => {
+                TagSegment::Text(text) | TagSegment::Inner(ProposedPlan, text) => {
                     pieces.extend(message.put(text));
                 }
             }
@@ -179,41 +179,41 @@ impl Plans {
     }
 }
 
-impl Message {
+impl PlanMessage {
     fn new(model_id: &str) -> Self {
         Self {
             model_id: model_id.to_owned(),
             raw: String::new(),
             reader: TagReader::new(TAGS),
-            place: Place::Message,
+            place: PlanTextPlace::Message,
             blanks: String::new(),
             is_begun: false,
             is_whole: false,
         }
     }
 
-    fn put(&mut self, text: String) -> Option<Piece> {
+    fn put(&mut self, text: String) -> Option<PlanPiece> {
         match self.place {
-            Place::Plan => Some(Piece::Plan(text)),
-            Place::Message if self.is_begun => Some(Piece::Message(text)),
-            Place::Message => {
+            PlanTextPlace::Plan => Some(PlanPiece::Plan(text)),
+            PlanTextPlace::Message if self.is_begun => Some(PlanPiece::Message(text)),
+            PlanTextPlace::Message => {
                 self.blanks.push_str(&text);
                 self.is_begun = !self.blanks.trim().is_empty();
                 self.is_begun
-                    .then(|| Piece::Message(std::mem::take(&mut self.blanks)))
+                    .then(|| PlanPiece::Message(std::mem::take(&mut self.blanks)))
             }
         }
     }
 }
 
-impl Parts {
-    fn of(pieces: Vec<Piece>) -> Self {
+impl MessageParts {
+    fn of(pieces: Vec<PlanPiece>) -> Self {
         let mut parts = Self::default();
         for piece in pieces {
             match piece {
-                Piece::Message(text) => parts.message.push_str(&text),
-                Piece::PlanBegins => parts.plan = Some(String::new()),
-                Piece::Plan(text) => parts.plan.get_or_insert_default().push_str(&text),
+                PlanPiece::Message(text) => parts.message.push_str(&text),
+                PlanPiece::PlanBegins => parts.plan = Some(String::new()),
+                PlanPiece::Plan(text) => parts.plan.get_or_insert_default().push_str(&text),
             }
         }
         parts

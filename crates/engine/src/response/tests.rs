@@ -5,8 +5,8 @@ use super::*;
 
 mod plan_mode;
 
-fn response_in(mode: CollaborationMode, ids: Ids) -> Response {
-    Response::new(SessionId(uuid::Uuid::nil()), "t1".into(), mode, ids)
+fn response_in(mode: CollaborationMode, ids: IdSource) -> IncomingResponse {
+    IncomingResponse::new(SessionId(uuid::Uuid::nil()), "t1".into(), mode, ids)
 }
 
 fn check(events: Vec<ModelEvent>, expected: &Expect) {
@@ -16,7 +16,7 @@ fn check(events: Vec<ModelEvent>, expected: &Expect) {
 /// Plays events into a response and shows what is said, then what remains of it.
 fn check_in(mode: CollaborationMode, events: Vec<ModelEvent>, expected: &Expect) {
     let counter = std::sync::atomic::AtomicU64::new(1);
-    let ids = Ids::new(move || {
+    let ids = IdSource::new(move || {
         let n = counter.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
         uuid::Uuid::from_u64_pair(0, n)
     });
@@ -31,8 +31,10 @@ fn check_in(mode: CollaborationMode, events: Vec<ModelEvent>, expected: &Expect)
     let mut lines = Vec::new();
     for said in said {
         lines.push(match said {
-            Said::Started(item) => format!("started {}", short(item.id())),
-            Said::Delta(EventMsg::AgentMessageContentDelta(delta) | EventMsg::PlanDelta(delta)) => {
+            ResponseUpdate::Started(item) => format!("started {}", short(item.id())),
+            ResponseUpdate::Delta(
+                EventMsg::AgentMessageContentDelta(delta) | EventMsg::PlanDelta(delta),
+            ) => {
                 format!(
                     "{} {}{:?}",
                     short(&delta.item_id),
@@ -40,10 +42,10 @@ fn check_in(mode: CollaborationMode, events: Vec<ModelEvent>, expected: &Expect)
                     delta.delta
                 )
             }
-            Said::Delta(EventMsg::ReasoningContentDelta(delta)) => {
+            ResponseUpdate::Delta(EventMsg::ReasoningContentDelta(delta)) => {
                 format!("{} ~ {:?}", short(&delta.item_id), delta.delta)
             }
-            Said::Delta(other) => format!("{other:?}"),
+            ResponseUpdate::Delta(other) => format!("{other:?}"),
         });
     }
     let finished = response.finish();
@@ -251,7 +253,7 @@ fn a_call_is_history_but_not_shown() {
 
 #[test]
 fn an_abandoned_response_keeps_what_was_read_and_drops_calls() {
-    let mut response = response_in(CollaborationMode::Default, Ids::random());
+    let mut response = response_in(CollaborationMode::Default, IdSource::random());
     let mut said = Vec::new();
     response.apply(text("a", "I will"), &mut said);
     response.apply(

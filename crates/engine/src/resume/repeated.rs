@@ -10,9 +10,9 @@ use std::collections::{HashMap, HashSet};
 use troupe_protocol::CallId;
 use troupe_protocol::history::ResponseItem;
 use troupe_protocol::rollout::RolloutRecord;
-use troupe_store::{Position, Stamped};
+use troupe_store::{LogPosition, StampedRecord};
 
-type LoggedLine = (Position, Stamped<RolloutRecord>);
+type LoggedLine = (LogPosition, StampedRecord<RolloutRecord>);
 
 /// Takes out what is there already. Returns how many lines that were.
 pub(crate) fn leave_out(lines: &mut Vec<LoggedLine>) -> usize {
@@ -77,7 +77,7 @@ fn with_messages(lines: &[LoggedLine], mut repeated: HashSet<usize>) -> HashSet<
 /// Returns the next line that can be told by itself.
 fn next_known(lines: &[LoggedLine], index: usize) -> Option<usize> {
     let mut after = lines.iter().enumerate().skip(index + 1);
-    let is_known = |line: &Stamped<RolloutRecord>| match &line.record {
+    let is_known = |line: &StampedRecord<RolloutRecord>| match &line.record {
         RolloutRecord::EventMsg(_) => true,
         RolloutRecord::ResponseItem(_) => plain_item(line).is_none(),
         _ => false,
@@ -92,7 +92,7 @@ fn has_twins(lines: &[LoggedLine]) -> bool {
 }
 
 /// Returns an item that is neither a call nor the answer to one.
-fn plain_item(line: &Stamped<RolloutRecord>) -> Option<&ResponseItem> {
+fn plain_item(line: &StampedRecord<RolloutRecord>) -> Option<&ResponseItem> {
     match &line.record {
         RolloutRecord::ResponseItem(item)
             if item.open_call().is_none() && item.answered_call().is_none() =>

@@ -8,32 +8,32 @@ use troupe_protocol::discard;
 use troupe_protocol::error::ErrorInfo;
 use troupe_protocol::event::{AbortReason, ErrorEvent};
 use troupe_protocol::op::{Op, Submission};
-use troupe_store::Error;
+use troupe_store::StoreError;
 
-use super::{Actor, Deferred, Flow, Input};
-use crate::host::{Order, Stopper};
+use super::{DeferredInput, Flow, SessionActor, SessionInput};
+use crate::host::{SessionOrder, StopRequester};
 use crate::limits::DEFERRED_MAX;
 use crate::user_input::{DecodedPictures, PictureSource};
 
 /// A message with pictures, by the way that it came.
 #[derive(Debug)]
-pub(crate) enum Pictured {
+pub(crate) enum PictureMessage {
     Submission(Submission),
     /// A message of another agent's.
-    Order(Order),
+    Order(SessionOrder),
 }
 
 /// A message whose pictures are being decoded.
 #[derive(Debug)]
-pub(super) struct Decoding {
-    message: Undecoded,
+pub(super) struct PictureDecoding {
+    message: UndecodedMessage,
     /// Dropping it stops the waiting; a decoder that runs comes to its end.
     _work: AbortOnDropHandle<()>,
 }
 
 /// What an end of the waiting is told of.
 #[derive(Debug, Clone, PartialEq, Eq)]
-enum Undecoded {
+enum UndecodedMessage {
     Submission(SubmissionId),
     /// The tree takes this task for begun.
     Start(SubmissionId),
@@ -41,12 +41,12 @@ enum Undecoded {
     Mail,
 }
 
-impl Pictured {
-    fn undecoded(&self) -> Undecoded {
+impl PictureMessage {
+    fn undecoded(&self) -> UndecodedMessage {
         match self {
-            Self::Submission(submission) => Undecoded::Submission(submission.id.clone()),
-            Self::Order(Order::Start { task, .. }) => Undecoded::Start(task.clone()),
-            Self::Order(_) => Undecoded::Mail,
+            Self::Submission(submission) => UndecodedMessage::Submission(submission.id.clone()),
+            Self::Order(SessionOrder::Start { task, .. }) => UndecodedMessage::Start(task.clone()),
+            Self::Order(_) => UndecodedMessage::Mail,
         }
     }
 
@@ -59,7 +59,7 @@ impl Pictured {
     }
 }
 
-impl Actor {
+impl SessionActor {
     /// Begins to decode the pictures of a submission. Returns it if there are none to decode.
     pub(super) fn decode_pictures(&mut self, submission: Submission) -> Option<Submission> {
         let conversation = self.conversation.as_ref();
@@ -68,14 +68,14 @@ impl Actor {
         if sources.is_empty() {
             return Some(submission);
         }
-        self.decode(Pictured::Submission(submission), sources);
+        self.decode(PictureMessage::Submission(submission), sources);
         None
     }
 
     /// Begins to decode the pictures that an order of the tree brings, or has it wait for those
     /// before it. Returns the order if it can be carried out now.
-    pub(super) fn decode_mail(&mut self, order: Order) -> Option<Order> {
-        if !matches!(order, Order::Start { .. } | Order::Mail(_)) {
+    pub(super) fn decode_mail(&mut self, order: SessionOrder) -> Option<SessionOrder> {
+        if !matches!(order, SessionOrder::Start { .. } | SessionOrder::Mail(_)) {
             return Some(order);
         }
         if self.decoding.is_some() {
@@ -83,7 +83,8 @@ impl Actor {
                 // Nothing that the tree says is lost, also if the loop has to wait for it.
                 return Some(order);
             }
-            self.deferred.push_back(Deferred::Order(Box::new(order)));
+            self.deferred
+                .push_back(DeferredInput::Order(Box::new(order)));
             return None;
         }
         let conversation = self.conversation.as_ref();
@@ -92,23 +93,23 @@ impl Actor {
         if sources.is_empty() {
             return Some(order);
         }
-        self.decode(Pictured::Order(order), sources);
+        self.decode(PictureMessage::Order(order), sources);
         None
     }
 
-    fn decode(&mut self, message: Pictured, sources: Vec<PictureSource>) {
+    fn decode(&mut self, message: PictureMessage, sources: Vec<PictureSource>) {
         let mailbox = self.mailbox.clone();
         let undecoded = message.undecoded();
         let work = tokio::spawn(async move {
             let decoded = DecodedPictures::decode(sources).await;
-            let input = Input::PicturesDecoded {
+            let input = SessionInput::PicturesDecoded {
                 message: Box::new(message),
                 pictures: Box::new(decoded),
             };
             // A session that is gone takes no message.
             discard!(mailbox.post(input).await, "the actor has ended");
         });
-        self.decoding = Some(Decoding {
+        self.decoding = Some(PictureDecoding {
             message: undecoded,
             _work: AbortOnDropHandle::new(work),
         });
@@ -118,9 +119,9 @@ impl Actor {
     /// been answered.
     pub(super) async fn pictures_decoded(
         &mut self,
-        message: Pictured,
+        message: PictureMessage,
         pictures: DecodedPictures,
-    ) -> Result<Flow, Error> {
+    ) -> Result<Flow, StoreError> {
         let undecoded = message.undecoded();
         let waiting = self
             .decoding
@@ -132,19 +133,19 @@ impl Actor {
             conversation.pictures = pictures.into();
         }
         match message {
-            Pictured::Submission(submission) => Box::pin(self.submission(submission)).await,
-            Pictured::Order(order) => Box::pin(self.carry_out(order)).await,
+            PictureMessage::Submission(submission) => Box::pin(self.submission(submission)).await,
+            PictureMessage::Order(order) => Box::pin(self.carry_out(order)).await,
         }
     }
 
     /// Gives up the message whose pictures are being decoded, and tells whoever waits for it.
     /// Returns whether there was one.
-    pub(super) async fn stop_decoding(&mut self, reason: AbortReason) -> Result<bool, Error> {
+    pub(super) async fn stop_decoding(&mut self, reason: AbortReason) -> Result<bool, StoreError> {
         let Some(decoding) = self.decoding.take() else {
             return Ok(false);
         };
         match decoding.message {
-            Undecoded::Submission(id) => {
+            UndecodedMessage::Submission(id) => {
                 let error = ErrorEvent {
                     message: "interrupted before its pictures were read; nothing was begun"
                         .to_owned(),
@@ -153,13 +154,13 @@ impl Actor {
                 };
                 self.emitter.error(&id, error)?;
             }
-            Undecoded::Start(task) => {
+            UndecodedMessage::Start(task) => {
                 if let Some(conversation) = &mut self.conversation {
-                    let (out, by) = (&mut self.emitter, Stopper::default());
+                    let (out, by) = (&mut self.emitter, StopRequester::default());
                     conversation.abort(out, &task, reason, by).await?;
                 }
             }
-            Undecoded::Mail => {}
+            UndecodedMessage::Mail => {}
         }
         Ok(true)
     }
@@ -167,11 +168,13 @@ impl Actor {
     /// Forgets a task that has not begun, because its pictures or those before it are still being
     /// decoded.
     pub(super) fn forget_undecoded(&mut self, task: &SubmissionId) {
-        let is_it = |decoding: &mut Decoding| decoding.message == Undecoded::Start(task.clone());
+        let is_it = |decoding: &mut PictureDecoding| {
+            decoding.message == UndecodedMessage::Start(task.clone())
+        };
         drop(self.decoding.take_if(is_it));
         self.deferred.retain(|deferred| match deferred {
-            Deferred::Order(order) => order.task() != *task,
-            Deferred::Submission(_) | Deferred::Reconfigure { .. } => true,
+            DeferredInput::Order(order) => order.task() != *task,
+            DeferredInput::Submission(_) | DeferredInput::Reconfigure { .. } => true,
         });
     }
 

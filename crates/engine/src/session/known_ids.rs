@@ -12,13 +12,13 @@ use troupe_protocol::link::SecretDigest;
 use troupe_protocol::op::Op;
 use troupe_protocol::rollout::{RolloutRecord, SubmittedTask};
 use troupe_protocol::{ClientId, EventMsg, SessionId, SubmissionId};
-use troupe_store::{Error, Position, Store};
+use troupe_store::{LogPosition, SessionStore, StoreError};
 
 use crate::limits::SUBMISSIONS_KNOWN_MAX;
 
 /// Who hands a submission over.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Submitter {
+pub(crate) enum SubmissionSource {
     /// The one client that there is.
     Holder,
     /// One of several, who count for themselves.
@@ -37,14 +37,14 @@ pub struct ClientSeat {
 /// The last submissions that were taken.
 #[derive(Debug, Default)]
 pub(super) struct KnownIds {
-    ids: VecDeque<(Submitter, SubmissionId)>,
+    ids: VecDeque<(SubmissionSource, SubmissionId)>,
     /// The session whose log was read.
     read: Option<SessionId>,
 }
 
 impl KnownIds {
     /// Notes a submission. Returns whether it is new.
-    pub(super) fn note(&mut self, by: Submitter, id: &SubmissionId) -> bool {
+    pub(super) fn note(&mut self, by: SubmissionSource, id: &SubmissionId) -> bool {
         let mut known = self.ids.iter();
         if known.any(|(who, known)| *who == by && known == id) {
             return false;
@@ -59,13 +59,13 @@ impl KnownIds {
     /// Learns from a session's log, once, which tasks were begun in it and for whom.
     pub(super) async fn learn(
         &mut self,
-        store: &dyn Store,
+        store: &dyn SessionStore,
         session: SessionId,
-    ) -> Result<(), Error> {
+    ) -> Result<(), StoreError> {
         if self.read == Some(session) {
             return Ok(());
         }
-        let mut from = Position(0);
+        let mut from = LogPosition(0);
         let mut asked = VecDeque::new();
         loop {
             let batch = store.read_all(session, from).await?;
@@ -102,7 +102,7 @@ impl KnownIds {
                         client: task.client,
                         secret_digest: task.secret_digest,
                     };
-                    self.note(Submitter::Client(seat), &task.id);
+                    self.note(SubmissionSource::Client(seat), &task.id);
                 }
             }
             _ => {}
@@ -127,16 +127,16 @@ mod tests {
         let mut known = KnownIds::default();
         let id = SubmissionId("1".to_owned());
         let client = |name: &str| {
-            Submitter::Client(ClientSeat {
+            SubmissionSource::Client(ClientSeat {
                 client: ClientId(name.to_owned()),
                 secret_digest: SecretDigest(String::new()),
             })
         };
-        assert!(known.note(Submitter::Holder, &id));
+        assert!(known.note(SubmissionSource::Holder, &id));
         assert!(known.note(client("a"), &id));
         assert!(known.note(client("b"), &id));
         assert!(!known.note(client("a"), &id));
-        assert!(!known.note(Submitter::Holder, &id));
+        assert!(!known.note(SubmissionSource::Holder, &id));
     }
 
     #[test]
@@ -144,9 +144,9 @@ mod tests {
         let mut known = KnownIds::default();
         let id = |n: usize| SubmissionId(n.to_string());
         for n in 0..=SUBMISSIONS_KNOWN_MAX {
-            assert!(known.note(Submitter::Holder, &id(n)));
+            assert!(known.note(SubmissionSource::Holder, &id(n)));
         }
-        assert!(known.note(Submitter::Holder, &id(0)));
-        assert!(!known.note(Submitter::Holder, &id(SUBMISSIONS_KNOWN_MAX)));
+        assert!(known.note(SubmissionSource::Holder, &id(0)));
+        assert!(!known.note(SubmissionSource::Holder, &id(SUBMISSIONS_KNOWN_MAX)));
     }
 }

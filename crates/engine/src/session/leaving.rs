@@ -7,14 +7,14 @@ use troupe_protocol::discard;
 use troupe_protocol::event::{AbortReason, EventMsg};
 use troupe_protocol::op::{Op, Submission};
 
-use super::{Actor, Audience, Deferred, Flow, Input};
+use super::{ClientPresence, DeferredInput, Flow, SessionActor, SessionInput};
 use crate::conversation::Conversation;
-use crate::host::Later;
-use crate::task::Stop;
+use crate::host::Completion;
+use crate::task::StopCause;
 
 /// How the agents below this session stand to its end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Below {
+pub(super) enum SubtreeState {
     Running,
     /// The session ends when they have nothing more to do.
     Awaited,
@@ -25,27 +25,24 @@ pub(super) enum Below {
     Closed,
 }
 
-impl Actor {
+impl SessionActor {
     /// Ends a session that has nothing more to do and nobody to do it for.
     pub(super) async fn leave_if_done(&mut self) -> Flow {
         let conversation = self.conversation.as_ref();
         let busy = self.decoding.is_some() || conversation.is_some_and(Conversation::is_busy);
-        if self.audience == Audience::Present {
+        if self.audience == ClientPresence::Present {
             return Flow::Continue(());
         }
-        if busy && self.below == Below::Quiet {
-            self.below = Below::Running;
+        if busy && self.below == SubtreeState::Quiet {
+            self.below = SubtreeState::Running;
         }
-        if busy || self.below == Below::Awaited {
+        if busy || self.below == SubtreeState::Awaited {
             return Flow::Continue(());
         }
-        let quiet = self
-            .conversation
-            .as_ref()
-            .and_then(Conversation::tree_quiet);
-        if let (Below::Running, Some(quiet)) = (self.below, quiet) {
-            self.below = Below::Awaited;
-            self.after(quiet, Input::TreeQuiet);
+        let quiet = self.conversation.as_ref().and_then(Conversation::tree_idle);
+        if let (SubtreeState::Running, Some(quiet)) = (self.below, quiet) {
+            self.below = SubtreeState::Awaited;
+            self.after(quiet, SessionInput::TreeQuiet);
             return Flow::Continue(());
         }
         Box::pin(self.shutdown(SubmissionId::default())).await
@@ -60,24 +57,25 @@ impl Actor {
         if let Some(conversation) = &mut self.conversation {
             if conversation.task.is_some() {
                 let stopped = conversation
-                    .stop(&mut self.emitter, Stop::quietly(AbortReason::Shutdown))
+                    .stop(&mut self.emitter, StopCause::quietly(AbortReason::Shutdown))
                     .await;
                 if let Err(error) = stopped {
                     self.storage_failed(&id, &error).await;
                 }
                 let op = Op::Shutdown;
                 self.deferred
-                    .push_front(Deferred::Submission(Box::new(Submission { id, op })));
+                    .push_front(DeferredInput::Submission(Box::new(Submission { id, op })));
                 return Flow::Continue(());
             }
-            if let (false, Some(closed)) =
-                (self.below == Below::Closed, conversation.tree_closing())
-            {
-                self.below = Below::Closing;
-                self.after(closed, Input::TreeClosed);
+            if let (false, Some(closed)) = (
+                self.below == SubtreeState::Closed,
+                conversation.close_tree(),
+            ) {
+                self.below = SubtreeState::Closing;
+                self.after(closed, SessionInput::TreeClosed);
                 let op = Op::Shutdown;
                 self.deferred
-                    .push_front(Deferred::Submission(Box::new(Submission { id, op })));
+                    .push_front(DeferredInput::Submission(Box::new(Submission { id, op })));
                 return Flow::Continue(());
             }
             if let Err(error) = conversation.end_shells(&mut self.emitter) {
@@ -93,7 +91,7 @@ impl Actor {
         let complete = vec![EventMsg::ShutdownComplete];
         if let Err(error) = self.emitter.emit(&id, complete.clone()) {
             self.storage_failed(&id, &error).await;
-            self.emitter.tell_unrecorded(&id, complete);
+            self.emitter.publish_unrecorded(&id, complete);
         }
         tracing::info!("the session ends");
         if let Some(log) = self.emitter.detach() {
@@ -115,7 +113,7 @@ impl Actor {
     }
 
     /// Posts an input when something is over. Ends with it, or with the session.
-    fn after(&self, over: Later, input: Input) {
+    fn after(&self, over: Completion, input: SessionInput) {
         let mailbox = self.mailbox.clone();
         tokio::spawn(async move {
             over.await;

@@ -4,27 +4,27 @@ use std::ops::ControlFlow;
 
 use troupe_protocol::EventMsg;
 use troupe_protocol::op::{Op, Submission};
-use troupe_store::Error;
+use troupe_store::StoreError;
 
-use super::{Actor, Flow, describe};
-use crate::host::Order;
+use super::{Flow, SessionActor, describe};
+use crate::host::SessionOrder;
 
-impl Actor {
+impl SessionActor {
     /// Takes an order. One that brings pictures is carried out when they are decoded.
-    pub(super) async fn order(&mut self, order: Order) -> Result<Flow, Error> {
+    pub(super) async fn order(&mut self, order: SessionOrder) -> Result<Flow, StoreError> {
         match self.decode_mail(order) {
             Some(order) => self.carry_out(order).await,
             None => Ok(ControlFlow::Continue(())),
         }
     }
 
-    pub(super) async fn carry_out(&mut self, order: Order) -> Result<Flow, Error> {
-        if let Order::Abort { task, .. } = &order {
+    pub(super) async fn carry_out(&mut self, order: SessionOrder) -> Result<Flow, StoreError> {
+        if let SessionOrder::Abort { task, .. } = &order {
             self.forget_undecoded(task);
         }
         let out = &mut self.emitter;
         match (order, &mut self.conversation) {
-            (Order::Operate { submission: id, op }, _) => {
+            (SessionOrder::Operate { submission: id, op }, _) => {
                 let what = recorded(&op);
                 let done = Box::pin(self.submission(Submission { id, op })).await;
                 // Nobody but the tree asked, so nobody else would hear of it.
@@ -38,7 +38,7 @@ impl Actor {
             // Without a session there is no agent: a receipt that is dropped says so.
             (_, None) => (),
             (
-                Order::Start {
+                SessionOrder::Start {
                     task,
                     message,
                     mail,
@@ -52,16 +52,16 @@ impl Actor {
                     .start(out, task, first, ahead, output_schema)
                     .await?;
             }
-            (Order::Mail(mail), Some(conversation)) => conversation.mail(mail).await,
-            (Order::Abort { task, reason, by }, Some(conversation)) => {
+            (SessionOrder::Mail(mail), Some(conversation)) => conversation.mail(mail).await,
+            (SessionOrder::Abort { task, reason, by }, Some(conversation)) => {
                 conversation.abort(out, &task, reason, by).await?;
             }
-            (Order::Write(parcel), Some(conversation)) => {
+            (SessionOrder::Write(parcel), Some(conversation)) => {
                 if let Some(lines) = parcel.take() {
                     conversation.write_for_tree(out, lines).await?;
                 }
             }
-            (Order::Record { submission, events }, Some(conversation)) => {
+            (SessionOrder::Record { submission, events }, Some(conversation)) => {
                 let id = submission.or_else(|| conversation.task_id());
                 let id = id.unwrap_or_default();
                 // What is asked and answered is on disk before it counts.
@@ -71,10 +71,10 @@ impl Actor {
                     out.commit().await?;
                 }
             }
-            (Order::Answer { call_id, word }, Some(conversation)) => {
-                conversation.take_word(out, &call_id, word).await?;
+            (SessionOrder::Answer { call_id, word }, Some(conversation)) => {
+                conversation.record_answer(out, &call_id, word).await?;
             }
-            (Order::Tell(msg), Some(conversation)) => {
+            (SessionOrder::Tell(msg), Some(conversation)) => {
                 let id = conversation.task_id().unwrap_or_default();
                 out.delta(&id, msg)?;
             }

@@ -10,26 +10,26 @@ use troupe_protocol::mcp::ElicitationResponse;
 use troupe_protocol::op::{ConfigureSession, Op, Submission};
 use troupe_protocol::rollout::{RolloutRecord, SubmittedTask};
 use troupe_protocol::session::TurnOverrides;
-use troupe_store::Error;
+use troupe_store::StoreError;
 
-use super::known_ids::{Submitter, begins_task};
-use super::{Actor, Deferred, Flow, describe};
-use crate::conversation::{Asker, Conversation, From, NewTask, check_model};
-use crate::deps::Setup;
-use crate::inquiry::Word;
+use super::known_ids::{SubmissionSource, begins_task};
+use super::{DeferredInput, Flow, SessionActor, describe};
+use crate::conversation::{Conversation, NewTask, ResumePoint, TaskRequester, check_model};
+use crate::deps::SessionSetup;
+use crate::inquiry::InquiryAnswer;
 use crate::limits::DEFERRED_MAX;
-use crate::skills::Freshness;
-use crate::task::Stop;
+use crate::skills::CatalogueFreshness;
+use crate::task::StopCause;
 
-impl Actor {
+impl SessionActor {
     /// Takes a submission from outside. A task goes by its id, so each needs one of its own.
     pub(super) async fn receive(
         &mut self,
-        by: Submitter,
+        by: SubmissionSource,
         submission: Submission,
-    ) -> Result<Flow, Error> {
+    ) -> Result<Flow, StoreError> {
         let id = &submission.id;
-        if by == Submitter::Program {
+        if by == SubmissionSource::Program {
             return Box::pin(self.submission(submission)).await;
         }
         if id.as_str().trim().is_empty() {
@@ -41,8 +41,10 @@ impl Actor {
             return Ok(Flow::Continue(()));
         }
         let seat = match &by {
-            Submitter::Client(seat) if begins_task(&submission.op) => Some(seat.clone()),
-            Submitter::Client(_) | Submitter::Holder | Submitter::Program => None,
+            SubmissionSource::Client(seat) if begins_task(&submission.op) => Some(seat.clone()),
+            SubmissionSource::Client(_) | SubmissionSource::Holder | SubmissionSource::Program => {
+                None
+            }
         };
         if let (Some(_), Some(conversation)) = (&seat, &self.conversation) {
             let (store, session) = (conversation.store(), conversation.id());
@@ -68,7 +70,7 @@ impl Actor {
         Box::pin(self.submission(submission)).await
     }
 
-    pub(super) async fn submission(&mut self, submission: Submission) -> Result<Flow, Error> {
+    pub(super) async fn submission(&mut self, submission: Submission) -> Result<Flow, StoreError> {
         if self.is_stopping() || self.waits_for_pictures(&submission.op) {
             return self.defer(submission);
         }
@@ -97,10 +99,10 @@ impl Actor {
         task.is_some()
     }
 
-    fn defer(&mut self, submission: Submission) -> Result<Flow, Error> {
+    fn defer(&mut self, submission: Submission) -> Result<Flow, StoreError> {
         if self.deferred.len() < DEFERRED_MAX {
             self.deferred
-                .push_back(Deferred::Submission(Box::new(submission)));
+                .push_back(DeferredInput::Submission(Box::new(submission)));
         } else {
             self.refuse(
                 &submission.id,
@@ -112,7 +114,7 @@ impl Actor {
         Ok(Flow::Continue(()))
     }
 
-    async fn operate(&mut self, id: SubmissionId, op: Op) -> Result<(), Error> {
+    async fn operate(&mut self, id: SubmissionId, op: Op) -> Result<(), StoreError> {
         let out = &mut self.emitter;
         let Some(conversation) = &mut self.conversation else {
             return Ok(());
@@ -129,7 +131,7 @@ impl Actor {
                     output_schema: final_output_json_schema,
                     from: last_response_id,
                     client_id: None,
-                    asker: Asker::Client,
+                    asker: TaskRequester::Client,
                 };
                 self.user_turn(id, task).await
             }
@@ -146,7 +148,7 @@ impl Actor {
                     output_schema: final_output_json_schema,
                     from: last_response_id,
                     client_id,
-                    asker: Asker::Client,
+                    asker: TaskRequester::Client,
                 };
                 self.user_turn(id, task).await
             }
@@ -157,15 +159,15 @@ impl Actor {
                 conversation.override_context(out, &id, overrides)
             }
             Op::ExecApproval { id: call, decision } => {
-                let word = Word::ExecDecision(decision);
+                let word = InquiryAnswer::ExecDecision(decision);
                 conversation.decide(out, &id, CallId(call), word).await
             }
             Op::PatchApproval { id: call, decision } => {
-                let word = Word::PatchDecision(decision);
+                let word = InquiryAnswer::PatchDecision(decision);
                 conversation.decide(out, &id, CallId(call), word).await
             }
             Op::UserInputAnswer { id: call, response } => {
-                let word = Word::Input(Some(response));
+                let word = InquiryAnswer::Input(Some(response));
                 conversation.decide(out, &id, CallId(call), word).await
             }
             Op::ListModels { refresh } => conversation.list_models(out, id, refresh),
@@ -176,7 +178,7 @@ impl Actor {
                 content,
             } => {
                 let response = ElicitationResponse { decision, content };
-                let word = Word::Elicitation {
+                let word = InquiryAnswer::Elicitation {
                     server_name,
                     response,
                 };
@@ -198,7 +200,7 @@ impl Actor {
                 conversation.run_user_shell(out, id, command).await
             }
             Op::ListSkills { cwds, force_reload } => {
-                let freshness = Freshness::on_request(force_reload);
+                let freshness = CatalogueFreshness::on_request(force_reload);
                 conversation.list_skills(out, id, cwds, freshness)
             }
             op => self.unsupported(&id, &op),
@@ -207,7 +209,7 @@ impl Actor {
 
     /// Starts a task, after stopping the one that runs. What is wrong with the new input is
     /// found before anything is aborted.
-    async fn user_turn(&mut self, id: SubmissionId, task: NewTask) -> Result<(), Error> {
+    async fn user_turn(&mut self, id: SubmissionId, task: NewTask) -> Result<(), StoreError> {
         let out = &mut self.emitter;
         let Some(conversation) = &mut self.conversation else {
             return Ok(());
@@ -221,14 +223,14 @@ impl Actor {
         };
         if conversation.task.is_some() {
             conversation
-                .stop(out, Stop::quietly(AbortReason::Replaced))
+                .stop(out, StopCause::quietly(AbortReason::Replaced))
                 .await?;
             let op = task.into_op();
             self.deferred
-                .push_front(Deferred::Submission(Box::new(Submission { id, op })));
+                .push_front(DeferredInput::Submission(Box::new(Submission { id, op })));
             return Ok(());
         }
-        if let From::Elsewhere(point) = &prepared.from {
+        if let ResumePoint::Elsewhere(point) = &prepared.from {
             let left = conversation.id();
             let request = conversation.fork_request(point.clone());
             self.configure(id.clone(), request).await?;
@@ -251,7 +253,7 @@ impl Actor {
         &mut self,
         id: SubmissionId,
         request: ConfigureSession,
-    ) -> Result<(), Error> {
+    ) -> Result<(), StoreError> {
         let setup = match self.deps.configurator.configure(&request).await {
             Ok(setup) => setup,
             Err(error) => {
@@ -268,9 +270,9 @@ impl Actor {
             && conversation.task.is_some()
         {
             conversation
-                .stop(&mut self.emitter, Stop::quietly(AbortReason::Replaced))
+                .stop(&mut self.emitter, StopCause::quietly(AbortReason::Replaced))
                 .await?;
-            self.deferred.push_front(Deferred::Reconfigure {
+            self.deferred.push_front(DeferredInput::Reconfigure {
                 id,
                 request: Box::new(request),
                 setup: Box::new(setup),
@@ -284,8 +286,8 @@ impl Actor {
         &mut self,
         id: SubmissionId,
         request: ConfigureSession,
-        setup: Setup,
-    ) -> Result<(), Error> {
+        setup: SessionSetup,
+    ) -> Result<(), StoreError> {
         let elsewhere = request.resume.is_some() || request.fork.is_some();
         if let Some(conversation) = &mut self.conversation
             && !elsewhere
@@ -323,7 +325,7 @@ impl Actor {
         }
     }
 
-    fn unsupported(&mut self, id: &SubmissionId, op: &Op) -> Result<(), Error> {
+    fn unsupported(&mut self, id: &SubmissionId, op: &Op) -> Result<(), StoreError> {
         let name = serde_json::to_value(op)
             .ok()
             .and_then(|value| Some(value.get("type")?.as_str()?.to_owned()))
@@ -336,14 +338,14 @@ impl Actor {
     }
 }
 
-fn error_info(error: &Error) -> ErrorInfo {
+fn error_info(error: &StoreError) -> ErrorInfo {
     match error {
-        Error::NotFound { .. }
-        | Error::NoBookmark { .. }
-        | Error::NoTurn { .. }
-        | Error::BookmarkElsewhere { .. }
-        | Error::SameName { .. }
-        | Error::Ambiguous { .. } => ErrorInfo::NotFound,
+        StoreError::NotFound { .. }
+        | StoreError::NoBookmark { .. }
+        | StoreError::NoTurn { .. }
+        | StoreError::BookmarkElsewhere { .. }
+        | StoreError::SameName { .. }
+        | StoreError::Ambiguous { .. } => ErrorInfo::NotFound,
         _ => ErrorInfo::StorageFailed,
     }
 }

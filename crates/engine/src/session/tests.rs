@@ -4,14 +4,14 @@ use std::sync::Arc;
 use async_trait::async_trait;
 
 use super::*;
-use crate::deps::{Configurator, ConfigureError};
+use crate::deps::{ConfigureError, SessionConfigurator};
 
 #[derive(Debug)]
 struct Nothing;
 
 #[async_trait]
-impl Configurator for Nothing {
-    async fn configure(&self, _: &ConfigureSession) -> Result<Setup, ConfigureError> {
+impl SessionConfigurator for Nothing {
+    async fn configure(&self, _: &ConfigureSession) -> Result<SessionSetup, ConfigureError> {
         Err(ConfigureError::refused("there is nothing"))
     }
 }
@@ -20,9 +20,9 @@ impl Configurator for Nothing {
 #[test]
 fn a_waiting_session_is_small() {
     let (mailbox, inputs) = mailbox();
-    let (publisher, _events) = Publisher::new();
-    let actor = Actor {
-        deps: Deps::new(Arc::new(Nothing)),
+    let (publisher, _events) = EventPublisher::new();
+    let actor = SessionActor {
+        deps: SessionDeps::new(Arc::new(Nothing)),
         mailbox,
         inputs,
         owner: CancellationToken::new(),
@@ -31,11 +31,15 @@ fn a_waiting_session_is_small() {
         deferred: VecDeque::new(),
         decoding: None,
         known: KnownIds::default(),
-        audience: Audience::Present,
-        below: Below::Running,
+        audience: ClientPresence::Present,
+        below: SubtreeState::Running,
     };
     let waiting = size_of_val(&actor.run());
     assert!(waiting <= 8 * 1024, "{waiting}");
     // The mailbox has room for some of them also while it is empty.
-    assert!(size_of::<Input>() <= 64, "{}", size_of::<Input>());
+    assert!(
+        size_of::<SessionInput>() <= 64,
+        "{}",
+        size_of::<SessionInput>()
+    );
 }

@@ -3,31 +3,31 @@
 use std::collections::HashMap;
 use std::path::Path;
 
-use troupe_protocol::{Fragment, ResponseItem};
+use troupe_protocol::{ContextFragment, ResponseItem};
 
-use super::{Catalogue, Problem, Skill, scan};
+use super::{Skill, SkillCatalogue, SkillFileProblem, scan};
 use crate::limits::{SKILL_NAME_CHARS_MAX, SKILL_TEXT_BYTES_MAX};
 
-const OPEN: &str = Fragment::Skill.opening();
+const OPEN: &str = ContextFragment::Skill.opening();
 const CLOSE: &str = "\n</skill>";
 
 /// A chosen skill as the model is told it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Chosen {
+pub(crate) struct ChosenSkill {
     pub skill: Skill,
     pub text: String,
     /// Not all of it is in the text.
     pub truncated: bool,
 }
 
-impl Chosen {
+impl ChosenSkill {
     pub(crate) fn item(&self) -> ResponseItem {
         ResponseItem::user_text(self.text.as_str())
     }
 }
 
 /// Returns the skills that a text names as `$name`, each once. A `$name` that is none is text.
-pub(crate) fn mentioned<'a>(text: &str, catalogue: &'a Catalogue) -> Vec<&'a Skill> {
+pub(crate) fn mentioned<'a>(text: &str, catalogue: &'a SkillCatalogue) -> Vec<&'a Skill> {
     let mut found: Vec<&Skill> = Vec::new();
     if !text.contains('$') || catalogue.skills.is_empty() {
         return found;
@@ -64,7 +64,7 @@ fn named<'a>(text: &str, by_name: &HashMap<&str, &'a Skill>) -> Option<&'a Skill
 }
 
 /// Returns the skill whose file, or whose directory, a path names. Blocks.
-pub(crate) fn at<'a>(path: &Path, catalogue: &'a Catalogue) -> Option<&'a Skill> {
+pub(crate) fn at<'a>(path: &Path, catalogue: &'a SkillCatalogue) -> Option<&'a Skill> {
     let file = if path.is_dir() {
         path.join(scan::FILE_NAME)
     } else {
@@ -79,10 +79,10 @@ pub(crate) fn at<'a>(path: &Path, catalogue: &'a Catalogue) -> Option<&'a Skill>
 }
 
 /// Reads a skill as its file is now. Blocks.
-pub(crate) fn choose(skill: &Skill) -> Result<Chosen, Problem> {
+pub(crate) fn choose(skill: &Skill) -> Result<ChosenSkill, SkillFileProblem> {
     let (_, body) = scan::read(&skill.path)?;
     let (text, truncated) = render(skill, &body);
-    Ok(Chosen {
+    Ok(ChosenSkill {
         skill: skill.clone(),
         text,
         truncated,

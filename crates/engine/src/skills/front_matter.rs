@@ -16,7 +16,7 @@ const FENCE: &str = "---";
 
 /// What a skill says of itself.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct FrontMatter {
+pub struct SkillFrontMatter {
     pub name: String,
     pub description: String,
     pub short_description: Option<String>,
@@ -24,7 +24,7 @@ pub struct FrontMatter {
 
 /// Why a `SKILL.md` is not used.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum Problem {
+pub enum SkillFileProblem {
     #[error("cannot be read: {0}")]
     Unreadable(String),
     #[error("is not a regular file")]
@@ -56,7 +56,7 @@ pub enum Problem {
 }
 
 #[derive(Debug, Deserialize)]
-struct Keys {
+struct FrontMatterKeys {
     name: Option<String>,
     description: Option<String>,
     /// Anybody's.
@@ -65,25 +65,28 @@ struct Keys {
 
 /// Reads the beginning of a skill; returns it with what follows. `default_name` is the name
 /// of one that does not say its own.
-pub fn parse<'a>(text: &'a str, default_name: &str) -> Result<(FrontMatter, &'a str), Problem> {
+pub fn parse<'a>(
+    text: &'a str,
+    default_name: &str,
+) -> Result<(SkillFrontMatter, &'a str), SkillFileProblem> {
     let (yaml, body) = split(text)?;
     let keys = match read(yaml) {
         Ok(keys) => keys,
         // `description: Use this when: …` is what many people write.
-        Err(problem) => read(&repaired(yaml)).map_err(|_| Problem::Yaml(problem))?,
+        Err(problem) => read(&repaired(yaml)).map_err(|_| SkillFileProblem::Yaml(problem))?,
     };
     let name = keys.name.as_deref().map(str::trim);
     let name = name.filter(|name| !name.is_empty()).unwrap_or(default_name);
     let is_bad = |name: &str| name.is_empty() || name.contains(char::is_control);
     if is_bad(name) || name.chars().count() > SKILL_NAME_CHARS_MAX {
-        return Err(Problem::BadName);
+        return Err(SkillFileProblem::BadName);
     }
     let description = one_line(keys.description.as_deref().unwrap_or_default());
     let chars = description.chars().count();
     match chars {
-        0 => return Err(Problem::NoDescription),
+        0 => return Err(SkillFileProblem::NoDescription),
         chars if chars > SKILL_DESCRIPTION_CHARS_MAX => {
-            return Err(Problem::LongDescription { chars });
+            return Err(SkillFileProblem::LongDescription { chars });
         }
         _ => (),
     }
@@ -93,7 +96,7 @@ pub fn parse<'a>(text: &'a str, default_name: &str) -> Result<(FrontMatter, &'a 
         .map(one_line)
         .filter(|text| !text.is_empty() && text.chars().count() <= SKILL_DESCRIPTION_CHARS_MAX);
     Ok((
-        FrontMatter {
+        SkillFrontMatter {
             name: name.to_owned(),
             description,
             short_description: short,
@@ -102,7 +105,7 @@ pub fn parse<'a>(text: &'a str, default_name: &str) -> Result<(FrontMatter, &'a 
     ))
 }
 
-fn split(text: &str) -> Result<(&str, &str), Problem> {
+fn split(text: &str) -> Result<(&str, &str), SkillFileProblem> {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let mut at = 0;
     let mut begin = None;
@@ -112,19 +115,19 @@ fn split(text: &str) -> Result<(&str, &str), Problem> {
         at += line.len();
         match (begin, is_fence) {
             (None, true) => begin = Some(at),
-            (None, false) => return Err(Problem::NoFrontMatter),
+            (None, false) => return Err(SkillFileProblem::NoFrontMatter),
             (Some(begin), true) => return Ok((&text[begin..here], text[at..].trim())),
             (Some(_), false) => {}
         }
     }
     match begin {
-        Some(_) => Err(Problem::Unclosed),
-        None => Err(Problem::NoFrontMatter),
+        Some(_) => Err(SkillFileProblem::Unclosed),
+        None => Err(SkillFileProblem::NoFrontMatter),
     }
 }
 
 /// Returns the keys, or the parser's complaint.
-fn read(yaml: &str) -> Result<Keys, String> {
+fn read(yaml: &str) -> Result<FrontMatterKeys, String> {
     let options = serde_saphyr::options! {
         // No skill needs references, and every bomb does.
         budget: serde_saphyr::budget! {

@@ -2,15 +2,15 @@
 
 use std::fmt::Write as _;
 
-use troupe_protocol::Fragment;
+use troupe_protocol::ContextFragment;
 
-use super::{Catalogue, Skill};
+use super::{Skill, SkillCatalogue};
 use crate::limits::{
     SKILL_LIST_CHARS_MAX, SKILL_LIST_PERCENT, SKILL_LIST_TOKENS_MAX, SKILL_WARNING_BYTES_MAX,
     SKILL_WARNINGS_MAX,
 };
 
-const OPEN: &str = Fragment::SkillList.opening();
+const OPEN: &str = ContextFragment::SkillList.opening();
 const TEMPLATE: &str = include_str!("../prompts/skills.md");
 const PLACEHOLDER: &str = "{{skills}}";
 
@@ -21,7 +21,7 @@ const CHARS_PER_TOKEN: u64 = 4;
 
 /// The list, and what a person should know of it.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(crate) struct Listing {
+pub(crate) struct SkillListing {
     pub text: Option<String>,
     pub warnings: Vec<String>,
 }
@@ -33,11 +33,11 @@ pub(crate) fn is_listing(text: &str) -> bool {
 
 /// Returns what the model is to be told, if it is not what it was `told` last.
 pub(crate) fn listing(
-    catalogue: &Catalogue,
+    catalogue: &SkillCatalogue,
     context_window: Option<u64>,
     told: Option<&str>,
-) -> Listing {
-    let mut listing = Listing {
+) -> SkillListing {
+    let mut listing = SkillListing {
         text: None,
         warnings: broken(catalogue),
     };
@@ -45,7 +45,7 @@ pub(crate) fn listing(
         listing.text = told.filter(|told| *told != NONE).map(|_| NONE.to_owned());
         return listing;
     }
-    let fitted = Fitted::of(&catalogue.skills, budget_chars(context_window));
+    let fitted = FittedSkills::of(&catalogue.skills, budget_chars(context_window));
     let entries: String = fitted.entries();
     let text = TEMPLATE.trim_end().replace(PLACEHOLDER, entries.trim_end());
     if told != Some(text.as_str()) {
@@ -65,7 +65,7 @@ fn budget_chars(context_window: Option<u64>) -> usize {
 }
 
 /// Returns a warning for each broken skill, of many only the first.
-fn broken(catalogue: &Catalogue) -> Vec<String> {
+fn broken(catalogue: &SkillCatalogue) -> Vec<String> {
     let errors = catalogue.errors.iter();
     let mut warnings: Vec<String> = errors
         .take(SKILL_WARNINGS_MAX)
@@ -84,14 +84,14 @@ fn broken(catalogue: &Catalogue) -> Vec<String> {
 }
 
 /// Skills as they fit: descriptions are cut before a skill is left out, the last ones first.
-struct Fitted<'a> {
+struct FittedSkills<'a> {
     shown: &'a [Skill],
     left_out: &'a [Skill],
     /// What is told of a description.
     description_chars_max: usize,
 }
 
-impl<'a> Fitted<'a> {
+impl<'a> FittedSkills<'a> {
     fn of(skills: &'a [Skill], chars_max: usize) -> Self {
         let mut frames = 0;
         let fits = |skill: &&Skill| {

@@ -21,7 +21,7 @@ pub struct SkillPlaces {
 
 /// A directory with skills in it.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub(super) struct Root {
+pub(super) struct SkillRoot {
     /// Without links: a link in a home that is hidden from commands would lead them nowhere.
     pub path: PathBuf,
     pub scope: SkillScope,
@@ -30,7 +30,11 @@ pub(super) struct Root {
 /// Returns the places that exist. In a project these are the directories from `cwd` up to
 /// the one with a marker; without one `cwd` alone counts, because what lies further up may be
 /// anybody's.
-pub(super) fn existing(places: &SkillPlaces, cwd: &Path, root_markers: &[String]) -> Vec<Root> {
+pub(super) fn existing(
+    places: &SkillPlaces,
+    cwd: &Path,
+    root_markers: &[String],
+) -> Vec<SkillRoot> {
     let is_root = |dir: &Path| root_markers.iter().any(|marker| dir.join(marker).exists());
     let depth = cwd.ancestors().position(is_root).unwrap_or(0);
     let project = cwd
@@ -42,7 +46,7 @@ pub(super) fn existing(places: &SkillPlaces, cwd: &Path, root_markers: &[String]
     let user = user.map(|path| (path, SkillScope::User));
     let system = places.system.iter().cloned();
     let system = system.map(|path| (path, SkillScope::System));
-    let others: Vec<Root> = user
+    let others: Vec<SkillRoot> = user
         .chain(system)
         .filter_map(|(path, scope)| root(&path, scope))
         .collect();
@@ -50,7 +54,7 @@ pub(super) fn existing(places: &SkillPlaces, cwd: &Path, root_markers: &[String]
     let project = project
         .filter_map(|(path, scope)| root(&path, scope))
         .filter(|found| !is_among(found, &others));
-    let mut roots: Vec<Root> = Vec::new();
+    let mut roots: Vec<SkillRoot> = Vec::new();
     for found in project.chain(others.iter().cloned()) {
         if !is_among(&found, &roots) {
             roots.push(found);
@@ -59,16 +63,16 @@ pub(super) fn existing(places: &SkillPlaces, cwd: &Path, root_markers: &[String]
     roots
 }
 
-fn root(path: &Path, scope: SkillScope) -> Option<Root> {
+fn root(path: &Path, scope: SkillScope) -> Option<SkillRoot> {
     // Hardly any place is there, and one look tells that; finding out where a path leads takes
     // a look at each of its parts.
     if !path.is_dir() {
         return None;
     }
     let path = path.canonicalize().ok()?;
-    Some(Root { path, scope })
+    Some(SkillRoot { path, scope })
 }
 
-fn is_among(root: &Root, others: &[Root]) -> bool {
+fn is_among(root: &SkillRoot, others: &[SkillRoot]) -> bool {
     others.iter().any(|other| other.path == root.path)
 }

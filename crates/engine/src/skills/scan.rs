@@ -9,10 +9,10 @@ use std::path::{Path, PathBuf};
 
 use troupe_protocol::event::{SkillError, SkillScope};
 
-use super::front_matter::{self, FrontMatter, Problem};
-use super::mark::Mark;
-use super::places::Root;
-use super::{Catalogue, Skill};
+use super::fingerprint::ScanFingerprint;
+use super::front_matter::{self, SkillFileProblem, SkillFrontMatter};
+use super::places::SkillRoot;
+use super::{Skill, SkillCatalogue};
 use crate::limits::{
     SKILL_DEPTH_MAX, SKILL_DIRECTORIES_MAX, SKILL_ENTRIES_MAX, SKILL_FILE_BYTES_MAX,
     SKILL_HEAD_BYTES_MAX,
@@ -22,23 +22,23 @@ pub(super) const FILE_NAME: &str = "SKILL.md";
 
 /// How much is looked at in one place.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Bounds {
+pub(super) struct ScanBounds {
     pub directories: usize,
     pub entries: usize,
 }
 
-impl Bounds {
+impl ScanBounds {
     pub const USUAL: Self = Self {
         directories: SKILL_DIRECTORIES_MAX,
         entries: SKILL_ENTRIES_MAX,
     };
 }
 
-pub(super) fn scan(roots: &[Root], bounds: Bounds) -> (Catalogue, Mark) {
-    let mut scan = Scan {
+pub(super) fn scan(roots: &[SkillRoot], bounds: ScanBounds) -> (SkillCatalogue, ScanFingerprint) {
+    let mut scan = SkillScan {
         bounds,
-        catalogue: Catalogue::default(),
-        mark: Mark::new(),
+        catalogue: SkillCatalogue::default(),
+        mark: ScanFingerprint::new(),
         names: HashSet::new(),
         files: HashSet::new(),
     };
@@ -49,10 +49,10 @@ pub(super) fn scan(roots: &[Root], bounds: Bounds) -> (Catalogue, Mark) {
 }
 
 #[derive(Debug)]
-struct Scan {
-    bounds: Bounds,
-    catalogue: Catalogue,
-    mark: Mark,
+struct SkillScan {
+    bounds: ScanBounds,
+    catalogue: SkillCatalogue,
+    mark: ScanFingerprint,
     names: HashSet<String>,
     /// A file that two links lead to is one skill.
     files: HashSet<PathBuf>,
@@ -60,7 +60,7 @@ struct Scan {
 
 /// What is left to look at in one place.
 #[derive(Debug)]
-struct Walk {
+struct ScanWalk {
     open: VecDeque<(PathBuf, usize)>,
     /// By device and inode: links may lead in circles.
     visited: HashSet<(u64, u64)>,
@@ -68,13 +68,13 @@ struct Walk {
     directories_left: usize,
 }
 
-impl Scan {
-    fn root(&mut self, root: &Root) {
-        let Bounds {
+impl SkillScan {
+    fn root(&mut self, root: &SkillRoot) {
+        let ScanBounds {
             directories,
             entries,
         } = self.bounds;
-        let mut walk = Walk {
+        let mut walk = ScanWalk {
             open: VecDeque::from([(root.path.clone(), 0)]),
             visited: HashSet::new(),
             entries_left: self.bounds.entries,
@@ -91,16 +91,16 @@ impl Scan {
             walk.directories_left -= 1;
             self.mark.note(&directory);
             match walk.enter(&directory, depth) {
-                Ok(Found::Nothing) => {}
-                Ok(Found::Skill(path)) => self.file(&path, root.scope),
-                Err(Stop::Crowded) => {
+                Ok(DirectoryFinding::Nothing) => {}
+                Ok(DirectoryFinding::Skill(path)) => self.file(&path, root.scope),
+                Err(ScanStop::Crowded) => {
                     let message = format!(
                         "only the first {entries} files and directories were looked at; move out \
                          what is no skill"
                     );
                     return self.error(&root.path, message);
                 }
-                Err(Stop::Unreadable(error)) => {
+                Err(ScanStop::Unreadable(error)) => {
                     self.error(&directory, format!("cannot be listed: {error}"));
                 }
             }
@@ -119,7 +119,7 @@ impl Scan {
             Ok(read) => read,
             Err(problem) => return self.error(path, problem.to_string()),
         };
-        let FrontMatter {
+        let SkillFrontMatter {
             name,
             description,
             short_description,
@@ -144,31 +144,31 @@ impl Scan {
     }
 }
 
-enum Found {
+enum DirectoryFinding {
     Nothing,
     Skill(PathBuf),
 }
 
-enum Stop {
+enum ScanStop {
     Crowded,
     Unreadable(io::Error),
 }
 
-impl Walk {
+impl ScanWalk {
     /// Looks into one directory and remembers those in it.
-    fn enter(&mut self, directory: &Path, depth: usize) -> Result<Found, Stop> {
-        let metadata = directory.metadata().map_err(Stop::Unreadable)?;
+    fn enter(&mut self, directory: &Path, depth: usize) -> Result<DirectoryFinding, ScanStop> {
+        let metadata = directory.metadata().map_err(ScanStop::Unreadable)?;
         if !self.visited.insert((metadata.dev(), metadata.ino())) {
-            return Ok(Found::Nothing);
+            return Ok(DirectoryFinding::Nothing);
         }
-        let mut found = Found::Nothing;
+        let mut found = DirectoryFinding::Nothing;
         let mut below = Vec::new();
-        for entry in fs::read_dir(directory).map_err(Stop::Unreadable)? {
-            let entry = entry.map_err(Stop::Unreadable)?;
-            self.entries_left = self.entries_left.checked_sub(1).ok_or(Stop::Crowded)?;
+        for entry in fs::read_dir(directory).map_err(ScanStop::Unreadable)? {
+            let entry = entry.map_err(ScanStop::Unreadable)?;
+            self.entries_left = self.entries_left.checked_sub(1).ok_or(ScanStop::Crowded)?;
             let name = entry.file_name();
             if name == FILE_NAME {
-                found = Found::Skill(entry.path());
+                found = DirectoryFinding::Skill(entry.path());
             } else if !name.as_encoded_bytes().starts_with(b".")
                 && depth < SKILL_DEPTH_MAX
                 && entry.path().is_dir()
@@ -190,8 +190,8 @@ fn default_name(path: &Path) -> &str {
 }
 
 /// Reads the beginning of a file, in which the front matter must end.
-fn head(path: &Path) -> Result<String, Problem> {
-    let unreadable = |error: io::Error| Problem::Unreadable(error.to_string());
+fn head(path: &Path) -> Result<String, SkillFileProblem> {
+    let unreadable = |error: io::Error| SkillFileProblem::Unreadable(error.to_string());
     let (file, _) = open(path)?;
     let mut bytes = Vec::new();
     file.take(SKILL_HEAD_BYTES_MAX)
@@ -203,27 +203,27 @@ fn head(path: &Path) -> Result<String, Problem> {
 }
 
 /// Reads a skill that was chosen, as its file is now. Blocks.
-pub(super) fn read(path: &Path) -> Result<(FrontMatter, String), Problem> {
-    let unreadable = |error: io::Error| Problem::Unreadable(error.to_string());
+pub(super) fn read(path: &Path) -> Result<(SkillFrontMatter, String), SkillFileProblem> {
+    let unreadable = |error: io::Error| SkillFileProblem::Unreadable(error.to_string());
     let (file, size) = open(path)?;
     if size > SKILL_FILE_BYTES_MAX {
-        return Err(Problem::TooLarge { bytes: size });
+        return Err(SkillFileProblem::TooLarge { bytes: size });
     }
     let mut bytes = Vec::new();
     file.take(SKILL_FILE_BYTES_MAX)
         .read_to_end(&mut bytes)
         .map_err(unreadable)?;
-    let text = String::from_utf8(bytes).map_err(|_| Problem::NotText)?;
+    let text = String::from_utf8(bytes).map_err(|_| SkillFileProblem::NotText)?;
     let (front_matter, body) = front_matter::parse(&text, default_name(path))?;
     Ok((front_matter, body.to_owned()))
 }
 
-fn open(path: &Path) -> Result<(File, u64), Problem> {
-    let unreadable = |error: io::Error| Problem::Unreadable(error.to_string());
+fn open(path: &Path) -> Result<(File, u64), SkillFileProblem> {
+    let unreadable = |error: io::Error| SkillFileProblem::Unreadable(error.to_string());
     let metadata = path.metadata().map_err(unreadable)?;
     // Asked before it is opened: opening a pipe waits for its other end.
     if !metadata.is_file() {
-        return Err(Problem::NoFile);
+        return Err(SkillFileProblem::NoFile);
     }
     let file = File::open(path).map_err(unreadable)?;
     Ok((file, metadata.len()))

@@ -38,14 +38,14 @@ impl Scene {
         self.write(&format!("{directory}/SKILL.md"), &text);
     }
 
-    fn skills(&self) -> Skills {
-        Skills::new(SkillPlaces {
+    fn skills(&self) -> SkillLibrary {
+        SkillLibrary::new(SkillPlaces {
             user: vec![self.path("home/skills")],
             system: vec![self.path("etc/skills")],
         })
     }
 
-    fn catalogue(&self, cwd: &str) -> Catalogue {
+    fn catalogue(&self, cwd: &str) -> SkillCatalogue {
         let markers = [".git".to_owned()];
         let found = self.skills().catalogue_blocking(&self.path(cwd), &markers);
         (*found).clone()
@@ -58,7 +58,7 @@ impl Scene {
     }
 
     fn check(&self, cwd: &str, expected: Expect) {
-        let Catalogue {
+        let SkillCatalogue {
             skills,
             shadowed,
             errors,
@@ -182,7 +182,7 @@ fn a_look_is_bounded() {
     );
     let roots = places::existing(&SkillPlaces::default(), &scene.path("repo"), &[]);
     let errors = |directories, entries| {
-        let bounds = Bounds {
+        let bounds = ScanBounds {
             directories,
             entries,
         };
@@ -200,7 +200,7 @@ fn check_text(text: &str, expected: Expect) {
     let found = match parse(text, "folder") {
         Err(problem) => problem.to_string(),
         Ok((front_matter, body)) => {
-            let FrontMatter {
+            let SkillFrontMatter {
                 name,
                 description,
                 short_description,
@@ -291,7 +291,7 @@ proptest! {
     fn any_front_matter_is_read_or_refused(yaml in "(?s)(description: .{0,60}\n)?.{0,200}") {
         let text = format!("---\n{yaml}\n---\nbody");
         if let Ok((front_matter, _)) = parse(&text, "folder") {
-            let FrontMatter { name, description, .. } = front_matter;
+            let SkillFrontMatter { name, description, .. } = front_matter;
             prop_assert!(!name.is_empty() && name.chars().count() <= 64);
             prop_assert!(!description.is_empty() && description.chars().count() <= 1_024);
             let shown = name + &description;
@@ -316,18 +316,21 @@ async fn a_change_is_noticed_and_sameness_too() {
         let markers = [".git".to_owned()];
         skills.catalogue(&cwd, &markers, freshness).await
     };
-    let first = look(Freshness::Marks).await;
+    let first = look(CatalogueFreshness::Marks).await;
     assert_eq!(first.skills.len(), 1);
     // Nobody can set the time that counts back; this changes it without changing the text.
     age(&scene.path("repo/.agents/skills/ship/SKILL.md"));
-    for freshness in [Freshness::Marks, Freshness::Reread] {
+    for freshness in [CatalogueFreshness::Marks, CatalogueFreshness::Reread] {
         assert!(Arc::ptr_eq(&first, &look(freshness).await));
     }
     scene.skill("repo/.agents/skills/ship", "sinks");
-    let second = look(Freshness::Marks).await;
+    let second = look(CatalogueFreshness::Marks).await;
     assert_eq!(second.skills[0].description, "sinks");
     scene.skill("repo/.agents/skills/test", "tests");
-    assert_eq!(look(Freshness::Marks).await.skills.len(), 2);
+    assert_eq!(look(CatalogueFreshness::Marks).await.skills.len(), 2);
     fs::remove_dir_all(scene.path("repo/.agents")).unwrap();
-    assert_eq!(*look(Freshness::Marks).await, Catalogue::default());
+    assert_eq!(
+        *look(CatalogueFreshness::Marks).await,
+        SkillCatalogue::default()
+    );
 }

@@ -9,13 +9,13 @@ enum Block {
     Aside,
 }
 
-const TAGS: &[Tag<Block>] = &[
-    Tag {
+const TAGS: &[BlockTag<Block>] = &[
+    BlockTag {
         block: Block::Note,
         open: "<note>",
         close: "</note>",
     },
-    Tag {
+    BlockTag {
         block: Block::Aside,
         open: "<aside>",
         close: "</aside>",
@@ -139,19 +139,22 @@ fn a_line_of_blanks_is_not_held_back_for_ever() {
     let mut reader = TagReader::new(TAGS);
     let mut out = Vec::new();
     reader.push(&blanks, &mut out);
-    assert_eq!(out, [Segment::Text(blanks.clone())]);
+    assert_eq!(out, [TagSegment::Text(blanks.clone())]);
     // It is no tag whole either, so it does not matter in which pieces it comes.
     let line = format!("{blanks}<note>\n");
-    assert_eq!(read(TAGS, [line.as_str()]), [Segment::Text(line.clone())]);
+    assert_eq!(
+        read(TAGS, [line.as_str()]),
+        [TagSegment::Text(line.clone())]
+    );
 }
 
 /// Joins pieces of the same place: where a text was cut is not part of what it says.
-fn joined(segments: Vec<Segment<Block>>) -> Vec<Segment<Block>> {
-    let mut joined: Vec<Segment<Block>> = Vec::new();
+fn joined(segments: Vec<TagSegment<Block>>) -> Vec<TagSegment<Block>> {
+    let mut joined: Vec<TagSegment<Block>> = Vec::new();
     for segment in segments {
         match (joined.last_mut(), segment) {
-            (Some(Segment::Text(before)), Segment::Text(text)) => before.push_str(&text),
-            (Some(Segment::Inner(a, before)), Segment::Inner(b, text)) if *a == b => {
+            (Some(TagSegment::Text(before)), TagSegment::Text(text)) => before.push_str(&text),
+            (Some(TagSegment::Inner(a, before)), TagSegment::Inner(b, text)) if *a == b => {
                 before.push_str(&text);
             }
             (_, segment) => joined.push(segment),
@@ -192,8 +195,8 @@ proptest! {
         let kept: String = read(TAGS, [text.as_str()])
             .into_iter()
             .filter_map(|segment| match segment {
-                Segment::Text(text) | Segment::Inner(_, text) => Some(text),
-                Segment::Open(_) | Segment::Close(_) => None,
+                TagSegment::Text(text) | TagSegment::Inner(_, text) => Some(text),
+                TagSegment::Open(_) | TagSegment::Close(_) => None,
             })
             .collect();
         let mut rest = kept.as_str();
@@ -211,10 +214,10 @@ proptest! {
         let mut open = None;
         for segment in read(TAGS, [text.as_str()]) {
             match segment {
-                Segment::Open(block) => prop_assert_eq!(open.replace(block), None),
-                Segment::Close(block) => prop_assert_eq!(open.take(), Some(block)),
-                Segment::Inner(block, _) => prop_assert_eq!(open, Some(block)),
-                Segment::Text(_) => prop_assert_eq!(open, None),
+                TagSegment::Open(block) => prop_assert_eq!(open.replace(block), None),
+                TagSegment::Close(block) => prop_assert_eq!(open.take(), Some(block)),
+                TagSegment::Inner(block, _) => prop_assert_eq!(open, Some(block)),
+                TagSegment::Text(_) => prop_assert_eq!(open, None),
             }
         }
         prop_assert_eq!(open, None);

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use troupe_protocol::history::ContentItem;
 use troupe_protocol::input::{ImageDetail, UserInput};
-use troupe_tools::{Picture, Scale};
+use troupe_tools::{ModelPicture, PictureScale};
 
 use crate::limits::INPUT_IMAGES_MAX;
 
@@ -15,8 +15,8 @@ use crate::limits::INPUT_IMAGES_MAX;
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(crate) enum PictureSource {
     /// A `data:` address.
-    Data(String, Scale),
-    File(PathBuf, Scale),
+    Data(String, PictureScale),
+    File(PathBuf, PictureScale),
 }
 
 /// Pictures that were decoded already, as `data:` addresses, or what is wrong with them.
@@ -39,10 +39,10 @@ impl PictureSource {
     async fn decode(self) -> Result<String, String> {
         match self {
             Self::Data(url, scale) => {
-                Picture::decoded(move || Picture::from_url(&url, scale)).await
+                ModelPicture::decoded(move || ModelPicture::from_url(&url, scale)).await
             }
             Self::File(path, scale) => {
-                let read = Picture::decoded(move || Picture::read(&path, scale)).await;
+                let read = ModelPicture::decoded(move || ModelPicture::read(&path, scale)).await;
                 read.map_err(|problem| format!("local_image: {problem}"))
             }
         }
@@ -111,9 +111,11 @@ pub(super) async fn local(
     Ok(ContentItem::InputImage { image_url, detail })
 }
 
-fn scale(detail: Option<ImageDetail>) -> Scale {
+fn scale(detail: Option<ImageDetail>) -> PictureScale {
     match detail {
-        Some(ImageDetail::Original) => Scale::Original,
-        Some(ImageDetail::Auto | ImageDetail::Low | ImageDetail::High) | None => Scale::Fitting,
+        Some(ImageDetail::Original) => PictureScale::Original,
+        Some(ImageDetail::Auto | ImageDetail::Low | ImageDetail::High) | None => {
+            PictureScale::Fitting
+        }
     }
 }

@@ -8,10 +8,10 @@ use super::*;
 
 async fn check(cwd: &Path, items: Value, expected: Expect) {
     let items: Vec<UserInput> = serde_json::from_value(items).unwrap();
-    let place = Place {
+    let place = MessageContext {
         cwd: cwd.to_owned(),
         skills: Arc::default(),
-        author: Author::User,
+        author: MessageAuthor::User,
         pictures: Arc::default(),
     };
     let found = match read(&items, &place).await {

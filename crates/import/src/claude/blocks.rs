@@ -6,7 +6,7 @@ use troupe_protocol::history::{ContentItem, ResponseItem, Role, ToolOutputBody};
 use troupe_protocol::input::UserInput;
 
 use crate::fields::{flag, owned, text};
-use crate::losses::{Loss, Losses};
+use crate::losses::{LossKind, LossReport};
 use crate::passage::Passage;
 use crate::pictures;
 
@@ -56,7 +56,7 @@ pub(super) fn asked_text(words: &str) -> Passage {
 }
 
 /// Returns what a person said, `None` if it was nothing.
-pub(super) fn asked(message: &Value, losses: &mut Losses) -> Option<Passage> {
+pub(super) fn asked(message: &Value, losses: &mut LossReport) -> Option<Passage> {
     let mut content = Vec::new();
     let mut shown = Vec::new();
     for block in blocks(message) {
@@ -95,7 +95,7 @@ pub(super) fn asked(message: &Value, losses: &mut Losses) -> Option<Passage> {
 }
 
 /// Returns a block that can go along, or a mark in its place.
-fn part(block: &Value, losses: &mut Losses) -> ContentItem {
+fn part(block: &Value, losses: &mut LossReport) -> ContentItem {
     let words = if let Some(words) = text_of(block) {
         words
     } else if text(block, "type") == Some("image") {
@@ -105,10 +105,10 @@ fn part(block: &Value, losses: &mut Losses) -> ContentItem {
                 detail: None,
             };
         }
-        losses.add(Loss::Picture);
+        losses.add(LossKind::Picture);
         NO_PICTURE
     } else {
-        losses.add(Loss::Content);
+        losses.add(LossKind::Content);
         NO_CONTENT
     };
     ContentItem::InputText {
@@ -122,7 +122,7 @@ fn picture(block: &Value) -> Option<String> {
 }
 
 /// Adds what the model said, thought and called.
-pub(super) fn said(message: &Value, add: &mut dyn FnMut(Passage), losses: &mut Losses) {
+pub(super) fn said(message: &Value, add: &mut dyn FnMut(Passage), losses: &mut LossReport) {
     for block in blocks(message) {
         if let Some(words) = text_of(block) {
             if !words.is_empty() {
@@ -133,14 +133,14 @@ pub(super) fn said(message: &Value, add: &mut dyn FnMut(Passage), losses: &mut L
         match text(block, "type").unwrap_or_default() {
             "thinking" => {
                 if text(block, "signature").is_some_and(|seal| !seal.is_empty()) {
-                    losses.add(Loss::SealedReasoning);
+                    losses.add(LossKind::SealedReasoning);
                 }
                 let words = owned(block, "thinking").filter(|words| !words.is_empty());
                 if let Some(words) = words {
                     add(Passage::Thought(words));
                 }
             }
-            "redacted_thinking" => losses.add(Loss::SealedReasoning),
+            "redacted_thinking" => losses.add(LossKind::SealedReasoning),
             "tool_use" => add(Passage::Called(ResponseItem::FunctionCall {
                 id: None,
                 name: owned(block, "name").unwrap_or_default(),
@@ -148,15 +148,15 @@ pub(super) fn said(message: &Value, add: &mut dyn FnMut(Passage), losses: &mut L
                 call_id: CallId(owned(block, "id").unwrap_or_default()),
             })),
             kind if kind.starts_with("server_tool") || kind.ends_with("_tool_result") => {
-                losses.add(Loss::ProviderTool);
+                losses.add(LossKind::ProviderTool);
             }
-            _ => losses.add(Loss::Content),
+            _ => losses.add(LossKind::Content),
         }
     }
 }
 
 /// Returns the answers to calls that a message holds.
-pub(super) fn answers(message: &Value, losses: &mut Losses) -> Vec<ResponseItem> {
+pub(super) fn answers(message: &Value, losses: &mut LossReport) -> Vec<ResponseItem> {
     let mut answers = Vec::new();
     for block in blocks(message) {
         if text(block, "type") != Some("tool_result") {
@@ -170,7 +170,7 @@ pub(super) fn answers(message: &Value, losses: &mut Losses) -> Vec<ResponseItem>
     answers
 }
 
-fn output(block: &Value, losses: &mut Losses) -> ToolOutputBody {
+fn output(block: &Value, losses: &mut LossReport) -> ToolOutputBody {
     let parts: Vec<ContentItem> = blocks(block)
         .into_iter()
         .map(|inner| part(inner, losses))

@@ -15,14 +15,14 @@ type Key = u64;
 
 /// Looks at all lines once, in their order.
 #[derive(Debug, Default)]
-pub struct Survey {
-    nodes: Vec<Node>,
+pub struct BranchSurvey {
+    nodes: Vec<SurveyNode>,
     places: HashMap<Key, usize>,
     preserved: HashSet<String>,
 }
 
 #[derive(Debug)]
-struct Node {
+struct SurveyNode {
     key: Key,
     parent: Option<Key>,
     kind: NodeKind,
@@ -41,7 +41,7 @@ enum NodeKind {
 
 /// What counts of a file.
 #[derive(Debug, Default)]
-pub struct Branch {
+pub struct LiveBranch {
     live: HashSet<Key>,
     children: HashSet<Key>,
     /// Lines that were met already: programs that go on in a copy write them again.
@@ -50,7 +50,7 @@ pub struct Branch {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Standing {
+pub enum LineStanding {
     Live,
     /// It was left by going back.
     Left,
@@ -58,7 +58,7 @@ pub enum Standing {
     Repeated,
 }
 
-impl Survey {
+impl BranchSurvey {
     pub fn line(&mut self, line: &Value) {
         let kind = text(line, "type").unwrap_or_default();
         if !matches!(
@@ -85,18 +85,18 @@ impl Survey {
             NodeKind::Other
         };
         self.places.insert(key, self.nodes.len());
-        self.nodes.push(Node {
+        self.nodes.push(SurveyNode {
             key,
             parent: parent.map(key_of),
             kind,
         });
     }
 
-    pub fn branch(self) -> Branch {
-        let mut live = self.way();
+    pub fn branch(self) -> LiveBranch {
+        let mut live = self.live_lines();
         self.add_siblings(&mut live);
         let children = self.nodes.iter().filter(|it| it.kind == NodeKind::Child);
-        Branch {
+        LiveBranch {
             children: children.map(|node| node.key).collect(),
             live,
             met: HashSet::new(),
@@ -106,7 +106,7 @@ impl Survey {
 
     /// Goes up from the newest line. Where a line is missing it goes on with the one before in
     /// the file: a gap must not cost all that lies above it.
-    fn way(&self) -> HashSet<Key> {
+    fn live_lines(&self) -> HashSet<Key> {
         let mut live = HashSet::new();
         let mut next = self.main_before(self.nodes.len());
         while let Some(place) = next {
@@ -159,21 +159,21 @@ impl Survey {
     }
 }
 
-impl Branch {
+impl LiveBranch {
     /// Says what a line is, which is met for the first time or again.
-    pub fn standing(&mut self, line: &Value) -> Standing {
+    pub fn standing(&mut self, line: &Value) -> LineStanding {
         let Some(id) = text(line, "uuid") else {
-            return Standing::Left;
+            return LineStanding::Left;
         };
         let key = key_of(id);
         if self.children.contains(&key) {
-            Standing::Child
+            LineStanding::Child
         } else if !self.live.contains(&key) {
-            Standing::Left
+            LineStanding::Left
         } else if self.met.insert(key) {
-            Standing::Live
+            LineStanding::Live
         } else {
-            Standing::Repeated
+            LineStanding::Repeated
         }
     }
 

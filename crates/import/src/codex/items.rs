@@ -3,10 +3,10 @@
 use serde_json::{Value, json};
 use troupe_protocol::history::{ContentItem, ResponseItem, Role, ToolOutputBody};
 use troupe_protocol::input::UserInput;
-use troupe_protocol::{CallId, Fragment};
+use troupe_protocol::{CallId, ContextFragment};
 
 use crate::fields::{owned, text};
-use crate::losses::{Loss, Losses};
+use crate::losses::{LossKind, LossReport};
 use crate::passage::Passage;
 use crate::pictures;
 
@@ -36,14 +36,18 @@ const SURROUNDINGS: [&str; 21] = [
 ];
 
 /// How messages begin that tell of something that happened; ours begin in the same way.
-const NEWS: [Fragment; 3] = [Fragment::Aborted, Fragment::UserShell, Fragment::Skill];
+const NEWS: [ContextFragment; 3] = [
+    ContextFragment::Aborted,
+    ContextFragment::UserShell,
+    ContextFragment::Skill,
+];
 const SUBAGENT_NEWS: &str = "<subagent_notification>";
 
 const NO_PICTURE: &str = "[a picture that could not be taken over]";
 const NO_CONTENT: &str = "[a part of this message could not be taken over]";
 
 /// Returns what an item tells.
-pub(super) fn read(item: &Value, losses: &mut Losses) -> Vec<Passage> {
+pub(super) fn read(item: &Value, losses: &mut LossReport) -> Vec<Passage> {
     let call_id = || owned(item, "call_id").or_else(|| owned(item, "id"));
     let call_id = || CallId(call_id().unwrap_or_default());
     let passage = match text(item, "type").unwrap_or_default() {
@@ -78,22 +82,22 @@ pub(super) fn read(item: &Value, losses: &mut Losses) -> Vec<Passage> {
             })
         }
         "compaction" | "context_compaction" | "compaction_summary" => {
-            losses.add(Loss::SealedSummary);
+            losses.add(LossKind::SealedSummary);
             return Vec::new();
         }
         "agent_message" => {
-            losses.add(Loss::Child);
+            losses.add(LossKind::Child);
             return Vec::new();
         }
         "ghost_snapshot" | "compaction_trigger" | "additional_tools" | "other" => {
             return Vec::new();
         }
         kind if kind.ends_with("_call") || kind.ends_with("_output") => {
-            losses.add(Loss::ProviderTool);
+            losses.add(LossKind::ProviderTool);
             return Vec::new();
         }
         _ => {
-            losses.add(Loss::Content);
+            losses.add(LossKind::Content);
             return Vec::new();
         }
     };
@@ -102,7 +106,7 @@ pub(super) fn read(item: &Value, losses: &mut Losses) -> Vec<Passage> {
 
 /// Marks what the model was told by another agent than this one.
 pub(super) fn note(words: &str) -> ResponseItem {
-    let open = Fragment::Imported.opening();
+    let open = ContextFragment::Imported.opening();
     ResponseItem::user_text(format!("{open}\n{}\n</imported_note>", words.trim()))
 }
 
@@ -114,7 +118,7 @@ fn name(item: &Value) -> String {
     }
 }
 
-fn message(item: &Value, losses: &mut Losses) -> Option<Passage> {
+fn message(item: &Value, losses: &mut LossReport) -> Option<Passage> {
     let parts = item.get("content").and_then(Value::as_array);
     let parts = parts.map(Vec::as_slice).unwrap_or_default();
     match text(item, "role").unwrap_or_default() {
@@ -124,7 +128,7 @@ fn message(item: &Value, losses: &mut Losses) -> Option<Passage> {
         }
         "user" => user_message(parts, losses),
         _ => {
-            losses.add(Loss::Surroundings);
+            losses.add(LossKind::Surroundings);
             None
         }
     }
@@ -134,14 +138,14 @@ fn words_of(part: &Value) -> Option<&str> {
     text(part, "text").or_else(|| text(part, "refusal"))
 }
 
-fn user_message(parts: &[Value], losses: &mut Losses) -> Option<Passage> {
+fn user_message(parts: &[Value], losses: &mut LossReport) -> Option<Passage> {
     let is_surroundings = |part: &&Value| {
         let words = words_of(part).unwrap_or_default().trim_start();
         SURROUNDINGS.iter().any(|tag| words.starts_with(tag))
     };
     let own: Vec<&Value> = parts.iter().filter(|part| !is_surroundings(part)).collect();
     if own.len() < parts.len() {
-        losses.add(Loss::Surroundings);
+        losses.add(LossKind::Surroundings);
     }
     let first = own.iter().find_map(|part| words_of(part));
     if let Some(words) = first {
@@ -184,7 +188,7 @@ fn shown(part: &ContentItem) -> UserInput {
 /// Returns the parts of a message or an answer that can go along, with marks for the others.
 fn content<'a>(
     parts: impl IntoIterator<Item = &'a Value>,
-    losses: &mut Losses,
+    losses: &mut LossReport,
 ) -> Vec<ContentItem> {
     let parts = parts.into_iter().filter_map(|part| {
         let words = if text(part, "type") == Some("input_image") {
@@ -195,7 +199,7 @@ fn content<'a>(
                     detail: None,
                 });
             }
-            losses.add(Loss::Picture);
+            losses.add(LossKind::Picture);
             NO_PICTURE
         } else if let Some(words) = words_of(part) {
             if is_picture_tag(words) {
@@ -203,7 +207,7 @@ fn content<'a>(
             }
             words
         } else {
-            losses.add(Loss::Content);
+            losses.add(LossKind::Content);
             NO_CONTENT
         };
         Some(ContentItem::InputText {
@@ -220,7 +224,7 @@ fn is_picture_tag(words: &str) -> bool {
 }
 
 /// Returns an answer: text, parts, or in old files an object that holds one of them.
-fn output(output: &Value, losses: &mut Losses) -> ToolOutputBody {
+fn output(output: &Value, losses: &mut LossReport) -> ToolOutputBody {
     match output {
         Value::String(text) => text.as_str().into(),
         Value::Array(parts) => {
@@ -240,9 +244,9 @@ fn output(output: &Value, losses: &mut Losses) -> ToolOutputBody {
 }
 
 /// Returns what can be read of the model's thoughts.
-fn reasoning(item: &Value, losses: &mut Losses) -> Option<Passage> {
+fn reasoning(item: &Value, losses: &mut LossReport) -> Option<Passage> {
     if text(item, "encrypted_content").is_some_and(|sealed| !sealed.is_empty()) {
-        losses.add(Loss::SealedReasoning);
+        losses.add(LossKind::SealedReasoning);
     }
     let texts = |key| {
         let parts = item.get(key).and_then(Value::as_array);

@@ -3,15 +3,15 @@
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
-use troupe_import::takeover::Identity;
-use troupe_import::{Frame, ImportError, Imported, Origin, Takeover};
+use troupe_import::takeover::ImportIdentity;
+use troupe_import::{ForeignConversation, ImportError, ImportReport, ImportSettings, Takeover};
 use troupe_protocol::event::EventMsg;
 use troupe_protocol::history::{ContentItem, ResponseItem, ToolOutputBody};
 use troupe_protocol::policy::{ApprovalPolicy, CollaborationMode, ReasoningSummary, SandboxPolicy};
 use troupe_protocol::rollout::RolloutRecord;
 use troupe_protocol::session::TurnContext;
 use troupe_protocol::{SessionId, TurnItem};
-use troupe_store::{EmbeddedStore, Position, Store};
+use troupe_store::{EmbeddedStore, LogPosition, SessionStore};
 
 pub struct Home {
     directory: tempfile::TempDir,
@@ -32,16 +32,16 @@ impl Home {
         EmbeddedStore::open(&self.path("home")).unwrap()
     }
 
-    pub async fn import(&self, path: &Path) -> Result<Imported, ImportError> {
-        self.import_as(path, Identity::Derived).await
+    pub async fn import(&self, path: &Path) -> Result<ImportReport, ImportError> {
+        self.import_as(path, ImportIdentity::Derived).await
     }
 
     pub async fn import_as(
         &self,
         path: &Path,
-        identity: Identity,
-    ) -> Result<Imported, ImportError> {
-        let origin = Origin::open(path)?;
+        identity: ImportIdentity,
+    ) -> Result<ImportReport, ImportError> {
+        let origin = ForeignConversation::open(path)?;
         let home = self.path("home");
         let takeover = Takeover {
             home: &home,
@@ -67,8 +67,8 @@ impl Home {
     }
 }
 
-pub fn frame() -> Frame {
-    Frame {
+pub fn frame() -> ImportSettings {
+    ImportSettings {
         model_provider: "ours".to_owned(),
         context: TurnContext {
             cwd: "/elsewhere".into(),
@@ -90,10 +90,10 @@ pub fn frame() -> Frame {
 }
 
 /// Says in a line each what the log holds and what the model is told.
-pub async fn chronicle(home: &Home, imported: &Imported) -> String {
+pub async fn chronicle(home: &Home, imported: &ImportReport) -> String {
     let store = home.store();
     let batch = store
-        .read_all(imported.session, Position::default())
+        .read_all(imported.session, LogPosition::default())
         .await
         .unwrap();
     assert!(batch.at_end);
@@ -112,11 +112,11 @@ pub async fn chronicle(home: &Home, imported: &Imported) -> String {
     for told in home.history(imported.session).await {
         writeln!(text, "{}", item(&told)).unwrap();
     }
-    let Imported {
+    let ImportReport {
         turns, items, name, ..
     } = imported;
     writeln!(text, "-- {turns} turns, {items} items, name {name:?}").unwrap();
-    for told in imported.losses.told() {
+    for told in imported.losses.report_lines() {
         writeln!(text, "{told}").unwrap();
     }
     text

@@ -5,7 +5,7 @@ use std::os::unix::fs::symlink;
 use std::path::Path;
 
 use troupe_import::limits::LINE_BYTES_MAX;
-use troupe_import::{ImportError, Origin};
+use troupe_import::{ForeignConversation, ImportError};
 
 use crate::chronicle::Home;
 
@@ -14,7 +14,7 @@ fn fixture(name: &str) -> std::path::PathBuf {
 }
 
 fn refusal(path: &Path) -> String {
-    Origin::open(path).unwrap_err().to_string()
+    ForeignConversation::open(path).unwrap_err().to_string()
 }
 
 #[test]
@@ -22,7 +22,10 @@ fn links_and_special_files_are_refused() {
     let home = Home::new();
     let link = home.path("link.jsonl");
     symlink(fixture("codex-0.169"), &link).unwrap();
-    assert!(matches!(Origin::open(&link), Err(ImportError::Link { .. })));
+    assert!(matches!(
+        ForeignConversation::open(&link),
+        Err(ImportError::Link { .. })
+    ));
     assert!(refusal(&home.path("")).contains("is a directory"));
     assert!(refusal(Path::new("/dev/zero")).contains("is a device"));
     let socket = home.path("socket.jsonl");
@@ -59,9 +62,12 @@ async fn a_conversation_in_which_nobody_speaks_leaves_no_session() {
     fs::write(&file, meta.lines().next().unwrap()).unwrap();
     let error = home.import(&file).await.unwrap_err();
     assert!(matches!(error, ImportError::Empty { .. }), "{error}");
-    let session = Origin::open(&file).unwrap().session();
-    let gone = troupe_store::Store::read_live(&home.store(), session).await;
-    assert!(matches!(gone, Err(troupe_store::Error::NotFound { .. })));
+    let session = ForeignConversation::open(&file).unwrap().session();
+    let gone = troupe_store::SessionStore::read_live(&home.store(), session).await;
+    assert!(matches!(
+        gone,
+        Err(troupe_store::StoreError::NotFound { .. })
+    ));
 }
 
 /// A log of ours has lines of the same shape as a rollout of Codex.

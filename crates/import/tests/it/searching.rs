@@ -3,8 +3,8 @@
 use std::fs;
 use std::path::Path;
 
-use troupe_import::Places;
-use troupe_import::places::Found;
+use troupe_import::ForeignDirectories;
+use troupe_import::places::FoundConversations;
 use troupe_protocol::rollout::ForeignAgent;
 
 use crate::chronicle::Home;
@@ -16,7 +16,7 @@ fn copy(fixture: &str, to: &Path) {
     fs::copy(from, to).unwrap();
 }
 
-fn previews(found: &Found) -> Vec<&str> {
+fn previews(found: &FoundConversations) -> Vec<&str> {
     let headings = found.candidates.iter().map(|it| &it.origin.heading);
     // The files are made in the same moment, so any of them may be the newest.
     let mut all: Vec<&str> = headings.filter_map(|it| it.preview.as_deref()).collect();
@@ -27,7 +27,7 @@ fn previews(found: &Found) -> Vec<&str> {
 #[tokio::test]
 async fn rollouts_of_codex_are_found_by_their_directory_and_named_by_its_index() {
     let home = Home::new();
-    let places = Places {
+    let places = ForeignDirectories {
         agent: ForeignAgent::Codex,
         home: home.path("codex"),
     };
@@ -53,7 +53,9 @@ async fn rollouts_of_codex_are_found_by_their_directory_and_named_by_its_index()
     assert_eq!(places.search(Some(Path::new("/"))).candidates.len(), 0);
 
     let id = here.candidates[0].origin.id();
-    let compacted_id = troupe_import::Origin::open(&compacted).unwrap().id();
+    let compacted_id = troupe_import::ForeignConversation::open(&compacted)
+        .unwrap()
+        .id();
     let index = format!(
         "{{\"id\":\"{compacted_id}\",\"thread_name\":\"old\"}}\nbroken\n{{\"id\":\"{compacted_id}\",\"thread_name\":\"groceries\"}}\n"
     );
@@ -66,7 +68,7 @@ async fn rollouts_of_codex_are_found_by_their_directory_and_named_by_its_index()
 #[test]
 fn conversations_of_claude_are_found_in_the_folder_of_their_directory() {
     let home = Home::new();
-    let places = Places {
+    let places = ForeignDirectories {
         agent: ForeignAgent::Claude,
         home: home.path("claude"),
     };

@@ -3,10 +3,10 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use troupe_import::takeover::{Identity, ImportOutcome, SinceThen};
+use troupe_import::takeover::{ForeignProgress, ImportIdentity, ImportOutcome};
 use troupe_protocol::event::EventMsg;
 use troupe_protocol::rollout::{EventRecord, RolloutRecord};
-use troupe_store::{ListQuery, Store};
+use troupe_store::{ListQuery, SessionStore};
 
 use crate::chronicle::Home;
 
@@ -40,9 +40,12 @@ async fn a_second_import_says_which_session_it_is() {
     assert_eq!(first.outcome, ImportOutcome::Made);
     let second = home.import(&file).await.unwrap();
     assert_eq!(second.session, first.session);
-    assert_eq!(second.outcome, ImportOutcome::Known(SinceThen::Nothing));
+    assert_eq!(
+        second.outcome,
+        ImportOutcome::Known(ForeignProgress::Nothing)
+    );
     assert_eq!(sessions(&home).await, 1);
-    let another = home.import_as(&file, Identity::Fresh).await.unwrap();
+    let another = home.import_as(&file, ImportIdentity::Fresh).await.unwrap();
     assert_ne!(another.session, first.session);
     assert_eq!(sessions(&home).await, 2);
 }
@@ -77,7 +80,10 @@ async fn a_session_that_went_on_here_is_never_replaced() {
     log.close().await.unwrap();
     go_on_there(&file);
     let second = home.import(&file).await.unwrap();
-    assert_eq!(second.outcome, ImportOutcome::Known(SinceThen::WentOnApart));
+    assert_eq!(
+        second.outcome,
+        ImportOutcome::Known(ForeignProgress::WentOnApart)
+    );
     let live = home.store().read_live(first.session).await.unwrap();
     let last = format!("{:?}", live.records.last().unwrap());
     assert!(last.contains("mine"), "{last}");

@@ -1,23 +1,23 @@
 use expect_test::{Expect, expect};
 use troupe_protocol::policy::{ApprovalPolicy, SandboxPolicy};
 
-use super::{ApprovalMode, Hints, Rights, verdict};
+use super::{ApprovalMode, CallRights, ToolHints, verdict};
 
-const SILENT: Hints = Hints {
+const SILENT: ToolHints = ToolHints {
     read_only: false,
     destructive: false,
 };
-const READS: Hints = Hints {
+const READS: ToolHints = ToolHints {
     read_only: true,
     destructive: false,
 };
-const DESTROYS: Hints = Hints {
+const DESTROYS: ToolHints = ToolHints {
     read_only: false,
     destructive: true,
 };
 
 /// Shows the verdicts on a tool under each sandbox, with somebody to ask and with nobody.
-fn check(mode: ApprovalMode, hints: Hints, expected: Expect) {
+fn check(mode: ApprovalMode, hints: ToolHints, expected: Expect) {
     let sandboxes = [
         SandboxPolicy::read_only(),
         SandboxPolicy::workspace_write(),
@@ -30,7 +30,7 @@ fn check(mode: ApprovalMode, hints: Hints, expected: Expect) {
     ];
     let shown = sandboxes.iter().map(|sandbox| {
         let verdicts = policies.map(|approvals| {
-            let verdict = verdict(mode, hints, Rights { approvals, sandbox });
+            let verdict = verdict(mode, hints, CallRights { approvals, sandbox });
             let shown = format!("{verdict:?}");
             shown.split('(').next().unwrap_or_default().to_lowercase()
         });

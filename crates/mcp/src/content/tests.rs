@@ -2,9 +2,9 @@ use expect_test::{Expect, expect};
 use serde_json::{Value, json};
 use troupe_protocol::history::{ContentItem, ToolOutputBody};
 
-use super::{Answer, of_call, of_resource};
+use super::{McpAnswer, of_call, of_resource};
 
-fn shown(answer: &Answer) -> String {
+fn shown(answer: &McpAnswer) -> String {
     let body = match &answer.body {
         ToolOutputBody::Text(text) => text.clone(),
         ToolOutputBody::Parts(parts) => {

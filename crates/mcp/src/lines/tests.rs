@@ -1,10 +1,10 @@
 use expect_test::{Expect, expect};
 use proptest::prelude::*;
 
-use super::{Lines, Tail, TooLong};
+use super::{McpLineBuffer, StderrTail, TooLong};
 
 fn check(pieces: &[&str], expected: Expect) {
-    let mut lines = Lines::new(8);
+    let mut lines = McpLineBuffer::new(8);
     let mut shown = Vec::new();
     for piece in pieces {
         match lines.push(piece.as_bytes()) {
@@ -34,7 +34,7 @@ fn a_line_without_end_is_refused() {
 
 #[test]
 fn of_a_long_complaint_the_end_is_kept() {
-    let mut tail = Tail::new(10);
+    let mut tail = StderrTail::new(10);
     assert_eq!(tail.text(), None);
     tail.push(b"something long\n");
     tail.push(b"\x1b[31mlast\n");
@@ -45,8 +45,8 @@ proptest! {
     #[test]
     fn the_cuts_of_the_stream_do_not_matter(text in "[ab\n]{0,60}", at in 0_usize..60) {
         let at = at.min(text.len());
-        let mut whole = Lines::new(100);
-        let mut cut = Lines::new(100);
+        let mut whole = McpLineBuffer::new(100);
+        let mut cut = McpLineBuffer::new(100);
         let expected = whole.push(text.as_bytes()).unwrap();
         let mut lines = cut.push(&text.as_bytes()[..at]).unwrap();
         lines.extend(cut.push(&text.as_bytes()[at..]).unwrap());

@@ -13,7 +13,7 @@ use troupe_protocol::discard;
 
 /// The client behind one call.
 #[derive(Debug)]
-pub struct Caller {
+pub struct CallingClient {
     context: RequestContext<RoleServer>,
     token: Option<ProgressToken>,
     /// How often it was told; the number must grow.
@@ -22,7 +22,7 @@ pub struct Caller {
 
 /// A question to the person behind a client.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Form {
+pub struct QuestionForm {
     pub message: String,
     /// A flat object of JSON Schema.
     pub schema: Value,
@@ -30,14 +30,14 @@ pub struct Form {
 
 /// What came of a question.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Reply {
+pub enum FormReply {
     Filled(Map<String, Value>),
     Declined,
     /// Closed without a choice, withdrawn, or never shown.
     Dismissed,
 }
 
-impl Caller {
+impl CallingClient {
     pub(super) fn new(context: RequestContext<RoleServer>) -> Self {
         Self {
             token: context.meta.get_progress_token(),
@@ -77,9 +77,9 @@ impl Caller {
     }
 
     /// Asks the person behind the client. Dropping it withdraws the question.
-    pub async fn ask(&self, form: Form) -> Reply {
+    pub async fn ask(&self, form: QuestionForm) -> FormReply {
         let Ok(requested_schema) = serde_json::from_value(form.schema) else {
-            return Reply::Dismissed;
+            return FormReply::Dismissed;
         };
         let params = ElicitRequestParams::FormElicitationParams {
             meta: None,
@@ -89,13 +89,15 @@ impl Caller {
         let request = ServerRequest::ElicitRequest(ElicitRequest::new(params));
         match self.context.peer.send_request(request).await {
             Ok(ClientResult::ElicitResult(result)) => match (result.action, result.content) {
-                (ElicitationAction::Accept, Some(Value::Object(fields))) => Reply::Filled(fields),
-                (ElicitationAction::Accept, _) => Reply::Filled(Map::new()),
-                (ElicitationAction::Decline, _) => Reply::Declined,
+                (ElicitationAction::Accept, Some(Value::Object(fields))) => {
+                    FormReply::Filled(fields)
+                }
+                (ElicitationAction::Accept, _) => FormReply::Filled(Map::new()),
+                (ElicitationAction::Decline, _) => FormReply::Declined,
                 // A choice that this version does not know is none.
-                (_, _) => Reply::Dismissed,
+                (_, _) => FormReply::Dismissed,
             },
-            Ok(_) | Err(_) => Reply::Dismissed,
+            Ok(_) | Err(_) => FormReply::Dismissed,
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Turns requests of the SDK into questions to an [`Offer`], and its answers into results.
+//! Turns requests of the SDK into questions to an [`ServerOffer`], and its answers into results.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -15,26 +15,27 @@ use rmcp::service::{RequestContext, RoleServer};
 use tokio::sync::OwnedSemaphorePermit;
 
 use super::{
-    Answer, Caller, Hints, Introduction, Offer, ReadError, ResourceCard, TemplateCard, ToolCard,
+    CallingClient, OfferAnswer, ResourceCard, ResourceReadError, ServerIntroduction, ServerOffer,
+    TemplateCard, ToolCard, ToolEffect,
 };
 
 /// One client's end of the SDK.
 #[derive(Debug)]
-pub(super) struct Handler {
-    offer: Arc<dyn Offer>,
+pub(super) struct OfferHandler {
+    offer: Arc<dyn ServerOffer>,
     /// Held as long as the client has its session, where there is a bound on them.
     _place: Option<OwnedSemaphorePermit>,
 }
 
-impl Handler {
-    pub(super) fn new(offer: Arc<dyn Offer>) -> Self {
+impl OfferHandler {
+    pub(super) fn new(offer: Arc<dyn ServerOffer>) -> Self {
         Self {
             offer,
             _place: None,
         }
     }
 
-    pub(super) fn in_place(offer: Arc<dyn Offer>, place: OwnedSemaphorePermit) -> Self {
+    pub(super) fn in_place(offer: Arc<dyn ServerOffer>, place: OwnedSemaphorePermit) -> Self {
         Self {
             offer,
             _place: Some(place),
@@ -42,9 +43,9 @@ impl Handler {
     }
 }
 
-impl ServerHandler for Handler {
+impl ServerHandler for OfferHandler {
     fn get_info(&self) -> ServerConfig {
-        let Introduction {
+        let ServerIntroduction {
             name,
             title,
             version,
@@ -84,7 +85,7 @@ impl ServerHandler for Handler {
         context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
         let arguments = request.arguments.unwrap_or_default();
-        let caller = Caller::new(context);
+        let caller = CallingClient::new(context);
         let Ok(answer) = self.offer.call(&request.name, arguments, &caller).await else {
             let known: Vec<&str> = self.offer.tools().iter().map(|card| card.name).collect();
             let message = format!(
@@ -141,20 +142,20 @@ fn tool(card: ToolCard) -> Tool {
     tool
 }
 
-fn annotations(hints: Hints) -> ToolAnnotations {
+fn annotations(hints: ToolEffect) -> ToolAnnotations {
     let told = ToolAnnotations::new();
     match hints {
-        Hints::Reads => told
+        ToolEffect::Reads => told
             .read_only(true)
             .destructive(false)
             .idempotent(true)
             .open_world(false),
-        Hints::Works => told
+        ToolEffect::Works => told
             .read_only(false)
             .destructive(true)
             .idempotent(false)
             .open_world(true),
-        Hints::Stops => told
+        ToolEffect::Stops => told
             .read_only(false)
             .destructive(true)
             .idempotent(true)
@@ -162,14 +163,14 @@ fn annotations(hints: Hints) -> ToolAnnotations {
     }
 }
 
-fn result(answer: Answer) -> CallToolResult {
+fn result(answer: OfferAnswer) -> CallToolResult {
     match answer {
-        Answer::Done { value, text } => {
+        OfferAnswer::Done { value, text } => {
             let mut result = CallToolResult::success(vec![ContentBlock::text(text)]);
             result.structured_content = value;
             result
         }
-        Answer::Failed { message } => CallToolResult::error(vec![ContentBlock::text(message)]),
+        OfferAnswer::Failed { message } => CallToolResult::error(vec![ContentBlock::text(message)]),
     }
 }
 
@@ -187,10 +188,10 @@ fn template(card: TemplateCard) -> ResourceTemplate {
         .with_mime_type(card.mime_type)
 }
 
-fn refused(error: ReadError) -> ErrorData {
+fn refused(error: ResourceReadError) -> ErrorData {
     match error {
-        ReadError::NotFound(message) => ErrorData::resource_not_found(message, None),
-        ReadError::Invalid(message) => ErrorData::invalid_params(message, None),
-        ReadError::Failed(message) => ErrorData::internal_error(message, None),
+        ResourceReadError::NotFound(message) => ErrorData::resource_not_found(message, None),
+        ResourceReadError::Invalid(message) => ErrorData::invalid_params(message, None),
+        ResourceReadError::Failed(message) => ErrorData::internal_error(message, None),
     }
 }

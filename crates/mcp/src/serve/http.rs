@@ -13,13 +13,13 @@ use rmcp::transport::{StreamableHttpServerConfig, StreamableHttpService};
 use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 
-use super::Offer;
-use super::handler::Handler;
+use super::ServerOffer;
+use super::handler::OfferHandler;
 use crate::limits::{HTTP_CLIENT_IDLE_TIME, HTTP_CLIENTS_MAX, MESSAGE_BYTES_MAX};
 
 /// Serves requests that somebody else has accepted and let in. Cheap to clone.
 #[derive(Clone)]
-pub struct HttpServer(StreamableHttpService<Handler, LocalSessionManager>);
+pub struct HttpServer(StreamableHttpService<OfferHandler, LocalSessionManager>);
 
 impl fmt::Debug for HttpServer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -29,14 +29,14 @@ impl fmt::Debug for HttpServer {
 
 impl HttpServer {
     /// Serves until `ending`, which ends the sessions of all clients.
-    pub fn new(offer: Arc<dyn Offer>, ending: CancellationToken) -> Self {
+    pub fn new(offer: Arc<dyn ServerOffer>, ending: CancellationToken) -> Self {
         let places = Arc::new(Semaphore::new(HTTP_CLIENTS_MAX));
         let handler = move || {
             let place = Arc::clone(&places).try_acquire_owned();
             let place = place.map_err(|_| {
                 io::Error::other(format!("{HTTP_CLIENTS_MAX} clients have sessions already"))
             })?;
-            Ok(Handler::in_place(Arc::clone(&offer), place))
+            Ok(OfferHandler::in_place(Arc::clone(&offer), place))
         };
         let mut sessions = LocalSessionManager::default();
         sessions.session_config = SessionConfig::default();

@@ -12,7 +12,7 @@ use troupe_protocol::history::{ContentItem, Role};
 use crate::request::ModelRequest;
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Fingerprint {
+pub(super) struct RequestFingerprint {
     model: String,
     /// For people who compare two requests.
     items: usize,
@@ -20,7 +20,7 @@ pub(super) struct Fingerprint {
     hash: String,
 }
 
-impl Fingerprint {
+impl RequestFingerprint {
     pub(super) fn of(request: &ModelRequest) -> Self {
         let mut hash = Sha256::new();
         let mut last = "nothing".to_owned();
@@ -55,7 +55,7 @@ impl Fingerprint {
     }
 }
 
-impl fmt::Display for Fingerprint {
+impl fmt::Display for RequestFingerprint {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self {
             model,

@@ -5,7 +5,7 @@ use troupe_protocol::ResponseItem;
 use troupe_protocol::policy::ReasoningSummary;
 
 use super::*;
-use crate::request::{Instructions, ModelRequest, ToolChoice};
+use crate::request::{EncodedInstructions, ModelRequest, ModelToolChoice};
 use crate::{ModelErrorKind, ModelEvent};
 
 #[test]
@@ -17,7 +17,7 @@ fn a_maker_is_told_apart_from_a_gateway_under_its_name() {
     };
     let misfit = |config: &ProviderConfig| {
         let model = config.connect("openai", Some("key".to_owned())).unwrap();
-        model.misfit("claude-opus-5-5")
+        model.model_mismatch("claude-opus-5-5")
     };
     assert!(misfit(own).is_some());
     assert_eq!(misfit(&gateway), None);
@@ -37,9 +37,9 @@ async fn a_server_elsewhere_is_told_apart_by_its_list() {
     };
     let model = config.connect("openai", Some("key".to_owned())).unwrap();
     // Nobody knows yet what it has.
-    assert_eq!(model.misfit("claude-opus-5-5"), None);
+    assert_eq!(model.model_mismatch("claude-opus-5-5"), None);
     model.models().await.unwrap();
-    let told = model.misfit("claude-opus-5-5").unwrap();
+    let told = model.model_mismatch("claude-opus-5-5").unwrap();
     assert!(
         told.contains("does not list the model claude-opus-5-5"),
         "{told}"
@@ -48,17 +48,17 @@ async fn a_server_elsewhere_is_told_apart_by_its_list() {
         told.contains("it lists mine:latest, his-2026-01-02"),
         "{told}"
     );
-    assert_eq!(model.misfit("mine"), None);
-    assert_eq!(model.misfit("his"), None);
+    assert_eq!(model.model_mismatch("mine"), None);
+    assert_eq!(model.model_mismatch("his"), None);
 }
 
 fn request() -> ModelRequest {
     ModelRequest {
         model: "mine".to_owned(),
-        instructions: Arc::new(Instructions::new("Be brief.")),
+        instructions: Arc::new(EncodedInstructions::new("Be brief.")),
         input: vec![Arc::new(ResponseItem::user_text("hello").into())],
         tools: Arc::default(),
-        tool_choice: ToolChoice::Auto,
+        tool_choice: ModelToolChoice::Auto,
         parallel_tool_calls: true,
         effort: None,
         summary: ReasoningSummary::Auto,

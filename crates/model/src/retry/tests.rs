@@ -6,22 +6,22 @@ fn error(kind: ModelErrorKind) -> ModelError {
     ModelError::new(kind, "it broke")
 }
 
-fn play(retries: &mut Retries, stage: Stage, error: &ModelError) -> String {
+fn play(retries: &mut RetryCounters, stage: AttemptStage, error: &ModelError) -> String {
     match retries.judge(stage, error) {
-        Verdict::Again {
+        RetryVerdict::Again {
             attempt,
             attempts_max,
             delay,
         } => format!("{attempt}/{attempts_max} after {} ms", delay.as_millis()),
-        Verdict::GiveUp(error) => format!("{:?}: {error}", error.kind),
+        RetryVerdict::GiveUp(error) => format!("{:?}: {error}", error.kind),
     }
 }
 
 #[track_caller]
 fn check(max: u32, error: &ModelError, times: usize, expected: Expect) {
-    let mut retries = Retries::new(max, max, Jitter::Seeded(7));
+    let mut retries = RetryCounters::new(max, max, RetryJitter::Seeded(7));
     let lines: Vec<_> = (0..times)
-        .map(|_| play(&mut retries, Stage::Request, error))
+        .map(|_| play(&mut retries, AttemptStage::Request, error))
         .collect();
     expected.assert_eq(&lines.join("\n"));
 }
@@ -82,21 +82,21 @@ fn a_delay_never_grows_past_the_bound() {
 
 #[test]
 fn a_response_that_began_gives_new_requests_but_no_new_streams() {
-    let mut retries = Retries::new(1, 1, Jitter::Seeded(7));
+    let mut retries = RetryCounters::new(1, 1, RetryJitter::Seeded(7));
     let broken = ModelError {
         retry_after_ms: Some(1),
         ..error(ModelErrorKind::StreamDisconnected)
     };
     let steps = [
-        play(&mut retries, Stage::Request, &broken),
+        play(&mut retries, AttemptStage::Request, &broken),
         {
             retries.connected();
-            play(&mut retries, Stage::Stream, &broken)
+            play(&mut retries, AttemptStage::Stream, &broken)
         },
-        play(&mut retries, Stage::Request, &broken),
+        play(&mut retries, AttemptStage::Request, &broken),
         {
             retries.connected();
-            play(&mut retries, Stage::Stream, &broken)
+            play(&mut retries, AttemptStage::Stream, &broken)
         },
     ];
     expect![[r#"

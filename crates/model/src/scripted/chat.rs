@@ -2,16 +2,16 @@
 
 use serde_json::{Value, json};
 
-use super::reel::{Reel, Segment};
 use super::responses::pieces;
-use super::screenplay::{End, Split, Step, StreamAnswer};
-use super::server::Names;
+use super::screenplay::{ScriptedEnd, ScriptedStep, StreamAnswer, TextSplit};
+use super::server::ResponseNames;
+use super::timed_bytes::{TimedBytes, TimedSegment};
 use crate::wire::responses::input_as_arguments;
 
-pub(super) fn render(answer: &StreamAnswer, names: &Names) -> Vec<Segment> {
-    let mut scene = Scene {
+pub(super) fn render(answer: &StreamAnswer, names: &ResponseNames) -> Vec<TimedSegment> {
+    let mut scene = ChatRenderer {
         names,
-        reel: Reel::default(),
+        reel: TimedBytes::default(),
         calls: 0,
     };
     scene.delta(json!({ "role": "assistant", "content": "" }));
@@ -22,21 +22,21 @@ pub(super) fn render(answer: &StreamAnswer, names: &Names) -> Vec<Segment> {
     scene.reel.finish()
 }
 
-struct Scene<'a> {
-    names: &'a Names,
-    reel: Reel,
+struct ChatRenderer<'a> {
+    names: &'a ResponseNames,
+    reel: TimedBytes,
     calls: usize,
 }
 
-impl Scene<'_> {
-    fn step(&mut self, step: &Step) {
+impl ChatRenderer<'_> {
+    fn step(&mut self, step: &ScriptedStep) {
         match step {
             // A message has no end of its own on this wire.
-            Step::Say {
+            ScriptedStep::Say {
                 text, split, pace, ..
             } => {
                 let text = self.names.fill(text);
-                if let Split::Times(times) = split {
+                if let TextSplit::Times(times) = split {
                     let chunk = chunk(self.names, delta(json!({ "content": text })));
                     self.reel.repeat(*times, |reel| reel.data(&chunk));
                     return;
@@ -44,21 +44,21 @@ impl Scene<'_> {
                 for piece in pieces(&text, *split) {
                     self.delta(json!({ "content": piece }));
                     if !pace.is_zero() {
-                        self.reel.add(Segment::Pause(*pace));
+                        self.reel.add(TimedSegment::Pause(*pace));
                     }
                 }
             }
-            Step::Think { text } => {
-                for piece in pieces(&self.names.fill(text), Split::Words) {
+            ScriptedStep::Think { text } => {
+                for piece in pieces(&self.names.fill(text), TextSplit::Words) {
                     self.delta(json!({ "reasoning_content": piece }));
                 }
             }
-            Step::Call {
+            ScriptedStep::Call {
                 name,
                 arguments,
                 call_id,
             } => self.call(name, &self.names.fill(arguments), call_id.as_deref()),
-            Step::Custom {
+            ScriptedStep::Custom {
                 name,
                 input,
                 call_id,
@@ -66,10 +66,10 @@ impl Scene<'_> {
                 let arguments = input_as_arguments(&self.names.fill(input));
                 self.call(name, &arguments, call_id.as_deref());
             }
-            Step::Pause(pause) => self.reel.add(Segment::Pause(*pause)),
-            Step::Malformed(data) => self.reel.raw(data),
+            ScriptedStep::Pause(pause) => self.reel.add(TimedSegment::Pause(*pause)),
+            ScriptedStep::Malformed(data) => self.reel.raw(data),
             // This wire has no ids of items that could be repeated.
-            Step::Repeat => {}
+            ScriptedStep::Repeat => {}
         }
     }
 
@@ -93,14 +93,14 @@ impl Scene<'_> {
 
     fn end(&mut self, answer: &StreamAnswer) {
         match &answer.end {
-            End::Completed => self.complete(answer),
-            End::Stall => self.reel.add(Segment::Stall),
-            End::Drop => self.reel.add(Segment::Cut),
-            End::Incomplete(reason) => self.finish(match reason.as_str() {
+            ScriptedEnd::Completed => self.complete(answer),
+            ScriptedEnd::Stall => self.reel.add(TimedSegment::Stall),
+            ScriptedEnd::Drop => self.reel.add(TimedSegment::Cut),
+            ScriptedEnd::Incomplete(reason) => self.finish(match reason.as_str() {
                 "max_output_tokens" => "length",
                 other => other,
             }),
-            End::Failed { code, message } => {
+            ScriptedEnd::Failed { code, message } => {
                 self.reel
                     .data(&json!({ "error": { "code": code, "message": message } }));
             }
@@ -140,7 +140,7 @@ fn delta(fields: Value) -> Value {
     json!({ "choices": [{ "index": 0, "delta": fields, "finish_reason": null }] })
 }
 
-fn chunk(names: &Names, mut fields: Value) -> Value {
+fn chunk(names: &ResponseNames, mut fields: Value) -> Value {
     fields["id"] = json!(names.response_id);
     fields["object"] = json!("chat.completion.chunk");
     fields

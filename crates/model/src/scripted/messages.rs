@@ -3,16 +3,16 @@
 use http::StatusCode;
 use serde_json::{Value, json};
 
-use super::reel::{Reel, Segment};
 use super::responses::pieces;
-use super::screenplay::{End, Split, Step, StreamAnswer};
-use super::server::Names;
+use super::screenplay::{ScriptedEnd, ScriptedStep, StreamAnswer, TextSplit};
+use super::server::ResponseNames;
+use super::timed_bytes::{TimedBytes, TimedSegment};
 use crate::wire::responses::input_as_arguments;
 
-pub(super) fn render(answer: &StreamAnswer, names: &Names) -> Vec<Segment> {
-    let mut scene = Scene {
+pub(super) fn render(answer: &StreamAnswer, names: &ResponseNames) -> Vec<TimedSegment> {
+    let mut scene = MessagesRenderer {
         names,
-        reel: Reel::default(),
+        reel: TimedBytes::default(),
         blocks: 0,
         calls: 0,
     };
@@ -43,14 +43,14 @@ pub(super) fn error_kind(status: StatusCode) -> &'static str {
     }
 }
 
-struct Scene<'a> {
-    names: &'a Names,
-    reel: Reel,
+struct MessagesRenderer<'a> {
+    names: &'a ResponseNames,
+    reel: TimedBytes,
     blocks: usize,
     calls: usize,
 }
 
-impl Scene<'_> {
+impl MessagesRenderer<'_> {
     fn begin(&mut self, answer: &StreamAnswer) {
         let usage = &answer.usage;
         let cached = usage.cached_input_tokens + usage.cache_write_input_tokens;
@@ -71,9 +71,9 @@ impl Scene<'_> {
         self.event("ping", json!({}));
     }
 
-    fn step(&mut self, step: &Step) {
+    fn step(&mut self, step: &ScriptedStep) {
         match step {
-            Step::Say {
+            ScriptedStep::Say {
                 text,
                 split,
                 pace,
@@ -85,21 +85,21 @@ impl Scene<'_> {
                     self.stop();
                 }
             }
-            Step::Think { text } => {
+            ScriptedStep::Think { text } => {
                 self.start(json!({ "type": "thinking", "thinking": "", "signature": "" }));
-                for piece in pieces(&self.names.fill(text), Split::Words) {
+                for piece in pieces(&self.names.fill(text), TextSplit::Words) {
                     self.delta(json!({ "type": "thinking_delta", "thinking": piece }));
                 }
                 let signature = format!("scripted:{}", self.names.item_id("rs", self.blocks));
                 self.delta(json!({ "type": "signature_delta", "signature": signature }));
                 self.stop();
             }
-            Step::Call {
+            ScriptedStep::Call {
                 name,
                 arguments,
                 call_id,
             } => self.call(name, &self.names.fill(arguments), call_id.as_deref()),
-            Step::Custom {
+            ScriptedStep::Custom {
                 name,
                 input,
                 call_id,
@@ -107,9 +107,9 @@ impl Scene<'_> {
                 let arguments = input_as_arguments(&self.names.fill(input));
                 self.call(name, &arguments, call_id.as_deref());
             }
-            Step::Pause(pause) => self.reel.add(Segment::Pause(*pause)),
-            Step::Malformed(data) => self.reel.raw(data),
-            Step::Repeat => {
+            ScriptedStep::Pause(pause) => self.reel.add(TimedSegment::Pause(*pause)),
+            ScriptedStep::Malformed(data) => self.reel.raw(data),
+            ScriptedStep::Repeat => {
                 if let Some(index) = self.blocks.checked_sub(1) {
                     self.event("content_block_stop", json!({ "index": index }));
                 }
@@ -117,8 +117,8 @@ impl Scene<'_> {
         }
     }
 
-    fn say(&mut self, text: &str, split: Split, pace: std::time::Duration) {
-        if let Split::Times(times) = split {
+    fn say(&mut self, text: &str, split: TextSplit, pace: std::time::Duration) {
+        if let TextSplit::Times(times) = split {
             let index = self.blocks;
             self.reel.repeat(times, |reel| {
                 let delta = json!({ "type": "text_delta", "text": text });
@@ -133,7 +133,7 @@ impl Scene<'_> {
         for piece in pieces(text, split) {
             self.delta(json!({ "type": "text_delta", "text": piece }));
             if !pace.is_zero() {
-                self.reel.add(Segment::Pause(pace));
+                self.reel.add(TimedSegment::Pause(pace));
             }
         }
     }
@@ -153,7 +153,7 @@ impl Scene<'_> {
 
     fn end(&mut self, answer: &StreamAnswer) {
         match &answer.end {
-            End::Completed => {
+            ScriptedEnd::Completed => {
                 let reason = if self.calls > 0 {
                     "tool_use"
                 } else {
@@ -161,9 +161,9 @@ impl Scene<'_> {
                 };
                 self.complete(reason, answer);
             }
-            End::Stall => self.reel.add(Segment::Stall),
-            End::Drop => self.reel.add(Segment::Cut),
-            End::Incomplete(reason) => {
+            ScriptedEnd::Stall => self.reel.add(TimedSegment::Stall),
+            ScriptedEnd::Drop => self.reel.add(TimedSegment::Cut),
+            ScriptedEnd::Incomplete(reason) => {
                 let reason = match reason.as_str() {
                     "max_output_tokens" => "max_tokens",
                     "content_filter" => "refusal",
@@ -171,7 +171,9 @@ impl Scene<'_> {
                 };
                 self.complete(reason, answer);
             }
-            End::Failed { code, message } => self.reel.event("error", &error(code, message)),
+            ScriptedEnd::Failed { code, message } => {
+                self.reel.event("error", &error(code, message))
+            }
         }
     }
 
@@ -210,7 +212,7 @@ impl Scene<'_> {
     }
 }
 
-fn event(reel: &mut Reel, kind: &str, mut fields: Value) {
+fn event(reel: &mut TimedBytes, kind: &str, mut fields: Value) {
     fields["type"] = json!(kind);
     reel.event(kind, &fields);
 }

@@ -7,7 +7,7 @@ use serde_json::value::RawValue;
 
 /// The parts of a request that choose and check a turn.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(super) struct Asked {
+pub(super) struct ScriptedRequest {
     /// Names the conversation.
     pub conversation: Option<String>,
     /// How many items the request carries.
@@ -21,7 +21,7 @@ pub(super) struct Asked {
 }
 
 #[derive(Deserialize)]
-struct Body<'a> {
+struct RequestBody<'a> {
     #[serde(default)]
     stream: bool,
     prompt_cache_key: Option<String>,
@@ -33,7 +33,7 @@ struct Body<'a> {
 
 /// One input item or one chat message.
 #[derive(Deserialize)]
-struct Item<'a> {
+struct RequestItem<'a> {
     #[serde(borrow, default, rename = "type")]
     kind: Cow<'a, str>,
     #[serde(borrow, default)]
@@ -45,7 +45,7 @@ struct Item<'a> {
 }
 
 #[derive(Deserialize)]
-struct Part<'a> {
+struct RequestPart<'a> {
     #[serde(borrow, default, rename = "type")]
     kind: Cow<'a, str>,
     #[serde(default)]
@@ -55,16 +55,16 @@ struct Part<'a> {
     content: Option<&'a RawValue>,
 }
 
-enum Speaker {
+enum ItemSpeaker {
     Model,
     Tool,
     User,
     Other,
 }
 
-impl Asked {
+impl ScriptedRequest {
     pub(super) fn parse(body: &[u8]) -> Result<Self, String> {
-        let body: Body<'_> = serde_json::from_slice(body)
+        let body: RequestBody<'_> = serde_json::from_slice(body)
             .map_err(|error| format!("the body is not JSON: {error}"))?;
         if !body.stream {
             return Err("only streamed responses are played: set \"stream\": true".to_owned());
@@ -95,12 +95,12 @@ impl Asked {
         let mut users = Vec::new();
         let mut news = Vec::new();
         for raw in list {
-            let item: Item<'_> = serde_json::from_str(raw.get())
+            let item: RequestItem<'_> = serde_json::from_str(raw.get())
                 .map_err(|error| format!("an item of the request is not an object: {error}"))?;
             let said = || item.content.or(item.output).map(text).unwrap_or_default();
             match item.speaker() {
-                Speaker::Model => news.clear(),
-                Speaker::User => {
+                ItemSpeaker::Model => news.clear(),
+                ItemSpeaker::User => {
                     let answers = item.answers_within();
                     let said = said();
                     let is_silent = said.is_empty() && !answers.is_empty();
@@ -111,12 +111,12 @@ impl Asked {
                         news.push(said);
                     }
                 }
-                Speaker::Tool => {
+                ItemSpeaker::Tool => {
                     let said = said();
                     self.outputs.push(said.clone());
                     news.push(said);
                 }
-                Speaker::Other => {}
+                ItemSpeaker::Other => {}
             }
         }
         self.user_text = users.join("\n");
@@ -125,15 +125,17 @@ impl Asked {
     }
 }
 
-impl Item<'_> {
-    fn speaker(&self) -> Speaker {
+impl RequestItem<'_> {
+    fn speaker(&self) -> ItemSpeaker {
         match (&*self.kind, &*self.role) {
             ("function_call" | "custom_tool_call" | "reasoning", _) | (_, "assistant") => {
-                Speaker::Model
+                ItemSpeaker::Model
             }
-            ("function_call_output" | "custom_tool_call_output", _) | (_, "tool") => Speaker::Tool,
-            (_, "user") => Speaker::User,
-            _ => Speaker::Other,
+            ("function_call_output" | "custom_tool_call_output", _) | (_, "tool") => {
+                ItemSpeaker::Tool
+            }
+            (_, "user") => ItemSpeaker::User,
+            _ => ItemSpeaker::Other,
         }
     }
 
@@ -161,7 +163,7 @@ fn text(raw: &RawValue) -> String {
     texts.join("\n")
 }
 
-fn parts(raw: &RawValue) -> Vec<Part<'_>> {
+fn parts(raw: &RawValue) -> Vec<RequestPart<'_>> {
     serde_json::from_str(raw.get()).unwrap_or_default()
 }
 
@@ -187,20 +189,20 @@ mod tests {
             {"role":"user","content":[
                 {"type":"tool_result","tool_use_id":"1","content":"done"},
                 {"type":"text","text":"and?"}]}]}"#;
-        let expected = Asked {
+        let expected = ScriptedRequest {
             conversation: Some("k".into()),
             items: 4,
             user_text: "go\nand?".into(),
             news: "done\nand?".into(),
             outputs: vec!["done".into()],
         };
-        assert_eq!(Asked::parse(responses).as_ref(), Ok(&expected));
-        assert_eq!(Asked::parse(chat).as_ref(), Ok(&expected));
-        let expected = Asked {
+        assert_eq!(ScriptedRequest::parse(responses).as_ref(), Ok(&expected));
+        assert_eq!(ScriptedRequest::parse(chat).as_ref(), Ok(&expected));
+        let expected = ScriptedRequest {
             items: 3,
             ..expected
         };
-        assert_eq!(Asked::parse(messages), Ok(expected));
+        assert_eq!(ScriptedRequest::parse(messages), Ok(expected));
     }
 
     #[test]
@@ -211,9 +213,9 @@ mod tests {
             br#"{"stream":true}"#,
             br#"{"stream":true,"input":[1]}"#,
         ] {
-            assert!(Asked::parse(body).is_err());
+            assert!(ScriptedRequest::parse(body).is_err());
         }
-        let text = Asked::parse(br#"{"stream":true,"input":"hi"}"#).unwrap();
+        let text = ScriptedRequest::parse(br#"{"stream":true,"input":"hi"}"#).unwrap();
         assert_eq!(text.user_text, "hi");
     }
 }

@@ -4,14 +4,14 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use super::reel::{Reel, Segment};
-use super::screenplay::{End, Split, Step, StreamAnswer};
-use super::server::Names;
+use super::screenplay::{ScriptedEnd, ScriptedStep, StreamAnswer, TextSplit};
+use super::server::ResponseNames;
+use super::timed_bytes::{TimedBytes, TimedSegment};
 
-pub(super) fn render(answer: &StreamAnswer, names: &Names) -> Vec<Segment> {
-    let mut scene = Scene {
+pub(super) fn render(answer: &StreamAnswer, names: &ResponseNames) -> Vec<TimedSegment> {
+    let mut scene = ResponsesRenderer {
         names,
-        reel: Reel::default(),
+        reel: TimedBytes::default(),
         output: Vec::new(),
     };
     let response =
@@ -24,16 +24,16 @@ pub(super) fn render(answer: &StreamAnswer, names: &Names) -> Vec<Segment> {
     scene.reel.finish()
 }
 
-struct Scene<'a> {
-    names: &'a Names,
-    reel: Reel,
+struct ResponsesRenderer<'a> {
+    names: &'a ResponseNames,
+    reel: TimedBytes,
     output: Vec<Value>,
 }
 
-impl Scene<'_> {
-    fn step(&mut self, step: &Step) {
+impl ResponsesRenderer<'_> {
+    fn step(&mut self, step: &ScriptedStep) {
         match step {
-            Step::Say {
+            ScriptedStep::Say {
                 text,
                 split,
                 pace,
@@ -44,8 +44,8 @@ impl Scene<'_> {
                     self.done(message);
                 }
             }
-            Step::Think { text } => self.think(&self.names.fill(text)),
-            Step::Call {
+            ScriptedStep::Think { text } => self.think(&self.names.fill(text)),
+            ScriptedStep::Call {
                 name,
                 arguments,
                 call_id,
@@ -60,7 +60,7 @@ impl Scene<'_> {
                 });
                 self.whole(item);
             }
-            Step::Custom {
+            ScriptedStep::Custom {
                 name,
                 input,
                 call_id,
@@ -75,9 +75,9 @@ impl Scene<'_> {
                 });
                 self.whole(item);
             }
-            Step::Pause(pause) => self.reel.add(Segment::Pause(*pause)),
-            Step::Malformed(data) => self.reel.raw(data),
-            Step::Repeat => {
+            ScriptedStep::Pause(pause) => self.reel.add(TimedSegment::Pause(*pause)),
+            ScriptedStep::Malformed(data) => self.reel.raw(data),
+            ScriptedStep::Repeat => {
                 if let Some(item) = self.output.last().cloned() {
                     let output_index = self.output.len() - 1;
                     self.event(
@@ -90,7 +90,7 @@ impl Scene<'_> {
     }
 
     /// Streams a message and returns it whole.
-    fn say(&mut self, text: &str, split: Split, pace: Duration) -> Value {
+    fn say(&mut self, text: &str, split: TextSplit, pace: Duration) -> Value {
         let id = self.item_id("msg");
         let output_index = self.output.len();
         let message = |status: &str, text: &str| {
@@ -106,7 +106,7 @@ impl Scene<'_> {
             "response.output_item.added",
             json!({ "output_index": output_index, "item": message("in_progress", "") }),
         );
-        let delta = |reel: &mut Reel, delta: &str| {
+        let delta = |reel: &mut TimedBytes, delta: &str| {
             event(
                 reel,
                 "response.output_text.delta",
@@ -119,15 +119,15 @@ impl Scene<'_> {
             );
         };
         let full = match split {
-            Split::Times(times) => {
+            TextSplit::Times(times) => {
                 self.reel.repeat(times, |reel| delta(reel, text));
                 text.repeat(times)
             }
-            Split::Words | Split::Chunks(_) => {
+            TextSplit::Words | TextSplit::Chunks(_) => {
                 for piece in pieces(text, split) {
                     delta(&mut self.reel, piece);
                     if !pace.is_zero() {
-                        self.reel.add(Segment::Pause(pace));
+                        self.reel.add(TimedSegment::Pause(pace));
                     }
                 }
                 text.to_owned()
@@ -154,7 +154,7 @@ impl Scene<'_> {
         };
         let part = json!({ "type": "summary_text", "text": "" });
         self.event("response.reasoning_summary_part.added", with("part", part));
-        for piece in pieces(text, Split::Words) {
+        for piece in pieces(text, TextSplit::Words) {
             self.event(
                 "response.reasoning_summary_text.delta",
                 with("delta", json!(piece)),
@@ -211,10 +211,10 @@ impl Scene<'_> {
     fn end(&mut self, answer: &StreamAnswer) {
         let id = &self.names.response_id;
         match &answer.end {
-            End::Completed => self.complete(answer),
-            End::Stall => self.reel.add(Segment::Stall),
-            End::Drop => self.reel.add(Segment::Cut),
-            End::Incomplete(reason) => {
+            ScriptedEnd::Completed => self.complete(answer),
+            ScriptedEnd::Stall => self.reel.add(TimedSegment::Stall),
+            ScriptedEnd::Drop => self.reel.add(TimedSegment::Cut),
+            ScriptedEnd::Incomplete(reason) => {
                 let response = json!({
                     "id": id,
                     "status": "incomplete",
@@ -222,7 +222,7 @@ impl Scene<'_> {
                 });
                 self.event("response.incomplete", json!({ "response": response }));
             }
-            End::Failed { code, message } => {
+            ScriptedEnd::Failed { code, message } => {
                 let response = json!({
                     "id": id,
                     "status": "failed",
@@ -246,17 +246,17 @@ impl Scene<'_> {
     }
 }
 
-fn event(reel: &mut Reel, kind: &str, mut fields: Value) {
+fn event(reel: &mut TimedBytes, kind: &str, mut fields: Value) {
     fields["type"] = json!(kind);
     reel.event(kind, &fields);
 }
 
 /// Cuts a text into deltas that give it back when joined.
-pub(super) fn pieces(text: &str, split: Split) -> Vec<&str> {
+pub(super) fn pieces(text: &str, split: TextSplit) -> Vec<&str> {
     match split {
-        Split::Words => text.split_inclusive(char::is_whitespace).collect(),
-        Split::Times(times) => vec![text; times],
-        Split::Chunks(chunks) => {
+        TextSplit::Words => text.split_inclusive(char::is_whitespace).collect(),
+        TextSplit::Times(times) => vec![text; times],
+        TextSplit::Chunks(chunks) => {
             let size = text.chars().count().div_ceil(chunks).max(1);
             let mut rest = text;
             let mut pieces = Vec::new();
@@ -281,9 +281,9 @@ mod tests {
     #[test]
     fn deltas_join_to_the_text() {
         let text = "a grüße  b\n";
-        assert_eq!(pieces(text, Split::Words), ["a ", "grüße ", " ", "b\n"]);
-        assert_eq!(pieces(text, Split::Chunks(2)), ["a grüß", "e  b\n"]);
-        assert_eq!(pieces(text, Split::Chunks(100)).concat(), text);
-        assert_eq!(pieces("", Split::Chunks(3)), [""; 0]);
+        assert_eq!(pieces(text, TextSplit::Words), ["a ", "grüße ", " ", "b\n"]);
+        assert_eq!(pieces(text, TextSplit::Chunks(2)), ["a grüß", "e  b\n"]);
+        assert_eq!(pieces(text, TextSplit::Chunks(100)).concat(), text);
+        assert_eq!(pieces("", TextSplit::Chunks(3)), [""; 0]);
     }
 }

@@ -13,13 +13,13 @@ use troupe_protocol::usage::TokenUsage;
 pub struct Screenplay {
     pub(super) scenes: Vec<Scene>,
     /// What the list of models tells; without any, all that the catalogue knows.
-    pub(super) models: Vec<ScriptedModel>,
+    pub(super) models: Vec<ScreenplayModel>,
 }
 
 /// A model of the list, as vLLM tells of it.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct ScriptedModel {
+pub(super) struct ScreenplayModel {
     pub id: String,
     pub context_window: Option<u64>,
 }
@@ -27,19 +27,19 @@ pub(super) struct ScriptedModel {
 #[derive(Debug, Clone)]
 pub(super) struct Scene {
     pub when: Option<Regex>,
-    pub turns: Vec<Turn>,
+    pub turns: Vec<SceneTurn>,
 }
 
 /// The answer to one request.
 #[derive(Debug, Clone)]
-pub(super) struct Turn {
+pub(super) struct SceneTurn {
     pub expect: Option<Regex>,
-    pub answer: Answer,
+    pub answer: ScriptedAnswer,
     pub headers: BTreeMap<String, String>,
 }
 
 #[derive(Debug, Clone)]
-pub(super) enum Answer {
+pub(super) enum ScriptedAnswer {
     /// An HTTP error instead of a response.
     Status(StatusAnswer),
     Stream(StreamAnswer),
@@ -56,8 +56,8 @@ pub(super) struct StatusAnswer {
 
 #[derive(Debug, Clone)]
 pub(super) struct StreamAnswer {
-    pub steps: Vec<Step>,
-    pub end: End,
+    pub steps: Vec<ScriptedStep>,
+    pub end: ScriptedEnd,
     pub usage: TokenUsage,
     pub response_id: Option<String>,
     /// The stream is written in pieces of this size, wherever that cuts.
@@ -65,10 +65,10 @@ pub(super) struct StreamAnswer {
 }
 
 #[derive(Debug, Clone, PartialEq)]
-pub(super) enum Step {
+pub(super) enum ScriptedStep {
     Say {
         text: String,
-        split: Split,
+        split: TextSplit,
         pace: Duration,
         /// The deltas come, the end of the message does not.
         unfinished: bool,
@@ -95,7 +95,7 @@ pub(super) enum Step {
 
 /// How a message is cut into deltas.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) enum Split {
+pub(super) enum TextSplit {
     Words,
     Chunks(usize),
     /// The text itself, so many times.
@@ -104,7 +104,7 @@ pub(super) enum Split {
 
 /// How a response ends.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) enum End {
+pub(super) enum ScriptedEnd {
     Completed,
     /// Nothing more is sent, and the connection stays open.
     Stall,
@@ -140,7 +140,7 @@ struct RawScreenplay {
     #[serde(default)]
     scene: Vec<RawScene>,
     #[serde(default)]
-    model: Vec<ScriptedModel>,
+    model: Vec<ScreenplayModel>,
 }
 
 #[derive(Deserialize)]
@@ -222,9 +222,9 @@ enum RawEnd {
     Failed,
 }
 
-enum Checked {
-    Step(Step),
-    End(End),
+enum CheckedStep {
+    Step(ScriptedStep),
+    End(ScriptedEnd),
 }
 
 impl FromStr for Screenplay {
@@ -267,7 +267,7 @@ impl RawScene {
 }
 
 impl RawTurn {
-    fn check(self) -> Result<Turn, String> {
+    fn check(self) -> Result<SceneTurn, String> {
         let expect = self.expect.as_deref().map(Regex::new).transpose();
         let expect = expect.map_err(|error| format!("expect: {error}"))?;
         for (name, value) in &self.headers {
@@ -281,11 +281,11 @@ impl RawTurn {
         }
         let headers = self.headers.clone();
         let answer = if self.steps.iter().any(|step| step.status.is_some()) {
-            Answer::Status(status_answer(self.steps)?)
+            ScriptedAnswer::Status(status_answer(self.steps)?)
         } else {
-            Answer::Stream(self.stream_answer()?)
+            ScriptedAnswer::Stream(self.stream_answer()?)
         };
-        Ok(Turn {
+        Ok(SceneTurn {
             expect,
             answer,
             headers,
@@ -294,17 +294,17 @@ impl RawTurn {
 
     fn stream_answer(self) -> Result<StreamAnswer, String> {
         let mut steps = Vec::new();
-        let mut end = End::Completed;
+        let mut end = ScriptedEnd::Completed;
         for (index, step) in self.steps.into_iter().enumerate() {
-            if end != End::Completed {
+            if end != ScriptedEnd::Completed {
                 return Err("steps after the end of the response are never played".to_owned());
             }
             let step = step
                 .check()
                 .map_err(|error| format!("step {}: {error}", index + 1))?;
             match step {
-                Checked::Step(step) => steps.push(step),
-                Checked::End(it) => end = it,
+                CheckedStep::Step(step) => steps.push(step),
+                CheckedStep::End(it) => end = it,
             }
         }
         let usage = self.usage;
@@ -355,16 +355,16 @@ fn status_answer(steps: Vec<RawStep>) -> Result<StatusAnswer, String> {
 }
 
 impl RawStep {
-    fn check(self) -> Result<Checked, String> {
+    fn check(self) -> Result<CheckedStep, String> {
         self.check_kind()?;
         if let Some(reason) = self.incomplete {
-            return Ok(Checked::End(End::Incomplete(reason)));
+            return Ok(CheckedStep::End(ScriptedEnd::Incomplete(reason)));
         }
         if let Some(end) = self.end {
-            return Ok(Checked::End(match end {
-                RawEnd::Stall => End::Stall,
-                RawEnd::Drop => End::Drop,
-                RawEnd::Failed => End::Failed {
+            return Ok(CheckedStep::End(match end {
+                RawEnd::Stall => ScriptedEnd::Stall,
+                RawEnd::Drop => ScriptedEnd::Drop,
+                RawEnd::Failed => ScriptedEnd::Failed {
                     code: self.code.unwrap_or_else(|| "server_error".to_owned()),
                     message: self
                         .message
@@ -372,20 +372,20 @@ impl RawStep {
                 },
             }));
         }
-        self.check_step().map(Checked::Step)
+        self.check_step().map(CheckedStep::Step)
     }
 
-    fn check_step(self) -> Result<Step, String> {
+    fn check_step(self) -> Result<ScriptedStep, String> {
         let call_id = self.call_id;
         if let Some(text) = self.say {
             let split = match (self.chunks, self.deltas) {
-                (None, None) => Split::Words,
-                (Some(chunks @ 1..), None) => Split::Chunks(chunks),
-                (None, Some(deltas @ 1..)) => Split::Times(deltas),
+                (None, None) => TextSplit::Words,
+                (Some(chunks @ 1..), None) => TextSplit::Chunks(chunks),
+                (None, Some(deltas @ 1..)) => TextSplit::Times(deltas),
                 _ => return Err("give chunks or deltas, at least 1".to_owned()),
             };
             let pace = Duration::from_millis(self.pace_ms.unwrap_or(0));
-            return Ok(Step::Say {
+            return Ok(ScriptedStep::Say {
                 text,
                 split,
                 pace,
@@ -394,7 +394,7 @@ impl RawStep {
         }
         if let Some(name) = self.call {
             let arguments = arguments(self.arguments)?;
-            return Ok(Step::Call {
+            return Ok(ScriptedStep::Call {
                 name,
                 arguments,
                 call_id,
@@ -402,17 +402,17 @@ impl RawStep {
         }
         if let Some(name) = self.custom {
             let input = self.input.unwrap_or_default();
-            return Ok(Step::Custom {
+            return Ok(ScriptedStep::Custom {
                 name,
                 input,
                 call_id,
             });
         }
         Ok(match (self.think, self.pause_ms, self.malformed) {
-            (Some(text), _, _) => Step::Think { text },
-            (_, Some(pause_ms), _) => Step::Pause(Duration::from_millis(pause_ms)),
-            (_, _, Some(data)) => Step::Malformed(data),
-            (None, None, None) => Step::Repeat,
+            (Some(text), _, _) => ScriptedStep::Think { text },
+            (_, Some(pause_ms), _) => ScriptedStep::Pause(Duration::from_millis(pause_ms)),
+            (_, _, Some(data)) => ScriptedStep::Malformed(data),
+            (None, None, None) => ScriptedStep::Repeat,
         })
     }
 

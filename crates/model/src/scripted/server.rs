@@ -22,9 +22,9 @@ use tokio::sync::watch;
 use tokio::task::JoinHandle;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
-use super::reel::{Playback, Segment};
-use super::request::Asked;
-use super::screenplay::{Answer, Screenplay, StatusAnswer, StreamAnswer, Turn};
+use super::request::ScriptedRequest;
+use super::screenplay::{SceneTurn, Screenplay, ScriptedAnswer, StatusAnswer, StreamAnswer};
+use super::timed_bytes::{TimedPlayback, TimedSegment};
 use super::{chat, messages, responses};
 use crate::catalogue;
 use crate::http::CONVERSATION_HEADER;
@@ -38,7 +38,7 @@ use crate::wire::fault::capped;
 /// A screenplay being played. Dropping it stops the server and ends every stream.
 pub struct MockServer {
     addr: SocketAddr,
-    stage: Arc<Stage>,
+    stage: Arc<ScreenplayStage>,
     serving: JoinHandle<io::Result<()>>,
     stop: DropGuard,
 }
@@ -60,7 +60,7 @@ impl MockServer {
         let listener = TcpListener::bind(addr).await?;
         let addr = listener.local_addr()?;
         let stop = CancellationToken::new();
-        let stage = Arc::new(Stage {
+        let stage = Arc::new(ScreenplayStage {
             screenplay,
             state: Mutex::default(),
             abandoned: Arc::new(watch::Sender::new(0)),
@@ -143,10 +143,10 @@ impl fmt::Debug for MockServer {
     }
 }
 
-fn router(stage: Arc<Stage>) -> Router {
+fn router(stage: Arc<ScreenplayStage>) -> Router {
     let plays = |wire: WireApi| {
         post(
-            move |stage: State<Arc<Stage>>, client, uri, headers, body| async move {
+            move |stage: State<Arc<ScreenplayStage>>, client, uri, headers, body| async move {
                 play(stage, wire, client, uri, headers, body).await
             },
         )
@@ -167,7 +167,7 @@ fn router(stage: Arc<Stage>) -> Router {
         .with_state(stage)
 }
 
-async fn models(State(stage): State<Arc<Stage>>) -> Response {
+async fn models(State(stage): State<Arc<ScreenplayStage>>) -> Response {
     let entry = |id: &str, window: Option<u64>| json!({ "id": id, "object": "model", "owned_by": "troupe", "max_model_len": window });
     let models = &stage.screenplay.models;
     let data: Vec<_> = match &models[..] {
@@ -187,7 +187,7 @@ async fn models(State(stage): State<Arc<Stage>>) -> Response {
 }
 
 async fn play(
-    State(stage): State<Arc<Stage>>,
+    State(stage): State<Arc<ScreenplayStage>>,
     wire: WireApi,
     ConnectInfo(client): ConnectInfo<SocketAddr>,
     uri: Uri,
@@ -201,7 +201,7 @@ async fn play(
         headers: headers.clone(),
         body: body.clone(),
     });
-    let mut asked = match Asked::parse(&body) {
+    let mut asked = match ScriptedRequest::parse(&body) {
         Ok(asked) => asked,
         Err(message) => return refuse(wire, StatusCode::BAD_REQUEST, None, &message),
     };
@@ -222,8 +222,10 @@ async fn play(
         }
     };
     let mut response = match &turn.answer {
-        Answer::Status(answer) => stage.status(answer, wire).await,
-        Answer::Stream(answer) => stage.stream(answer, wire, Names::new(answer, asked, number)),
+        ScriptedAnswer::Status(answer) => stage.status(answer, wire).await,
+        ScriptedAnswer::Stream(answer) => {
+            stage.stream(answer, wire, ResponseNames::new(answer, asked, number))
+        }
     };
     for (name, value) in &turn.headers {
         let pair = name
@@ -237,7 +239,7 @@ async fn play(
 }
 
 /// What all connections share.
-struct Stage {
+struct ScreenplayStage {
     screenplay: Screenplay,
     state: Mutex<StageState>,
     abandoned: Arc<watch::Sender<usize>>,
@@ -246,7 +248,7 @@ struct Stage {
 
 #[derive(Default)]
 struct StageState {
-    conversations: HashMap<String, Progress>,
+    conversations: HashMap<String, SceneProgress>,
     requests: usize,
     request_bytes: u64,
     recorded: VecDeque<RecordedRequest>,
@@ -254,18 +256,18 @@ struct StageState {
 }
 
 #[derive(Clone, Copy)]
-struct Progress {
+struct SceneProgress {
     scene: usize,
     turns_played: usize,
 }
 
 /// Why a request gets no turn.
-struct Refusal {
+struct TurnRefusal {
     code: &'static str,
     message: String,
 }
 
-impl Stage {
+impl ScreenplayStage {
     fn state(&self) -> std::sync::MutexGuard<'_, StageState> {
         // Nothing in there can be half done when a holder panics.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
@@ -288,28 +290,28 @@ impl Stage {
     }
 
     /// Finds the turn that answers a request, with its number, and counts it as played.
-    fn next_turn(&self, asked: &Asked) -> Result<(&Turn, usize), Refusal> {
+    fn next_turn(&self, asked: &ScriptedRequest) -> Result<(&SceneTurn, usize), TurnRefusal> {
         let key = asked.conversation.clone().unwrap_or_default();
         let mut state = self.state();
         let mut progress = match state.conversations.get(&key) {
             Some(progress) => *progress,
             None if state.conversations.len() >= SCRIPTED_CONVERSATIONS_MAX => {
-                return Err(Refusal {
+                return Err(TurnRefusal {
                     code: "too_many_conversations",
                     message: format!(
                         "the scripted server keeps at most {SCRIPTED_CONVERSATIONS_MAX} conversations"
                     ),
                 });
             }
-            None => Progress {
-                scene: self.cast(asked)?,
+            None => SceneProgress {
+                scene: self.choose_scene(asked)?,
                 turns_played: 0,
             },
         };
         let scene = &self.screenplay.scenes[progress.scene];
         let (scene_number, number) = (progress.scene + 1, progress.turns_played + 1);
         let Some(turn) = scene.turns.get(progress.turns_played) else {
-            return Err(Refusal {
+            return Err(TurnRefusal {
                 code: "screenplay_over",
                 message: format!(
                     "screenplay is over: scene {scene_number} has {} turns and turn {number} was asked for",
@@ -318,7 +320,7 @@ impl Stage {
             });
         };
         if let Some(expected) = turn.expect.as_ref().filter(|it| !it.is_match(&asked.news)) {
-            return Err(Refusal {
+            return Err(TurnRefusal {
                 code: "screenplay_mismatch",
                 message: format!(
                     "screenplay, scene {scene_number}, turn {number}: expected /{expected}/ in the last input, which is: {}",
@@ -332,13 +334,13 @@ impl Stage {
     }
 
     /// Chooses the scene of a new conversation.
-    fn cast(&self, asked: &Asked) -> Result<usize, Refusal> {
+    fn choose_scene(&self, asked: &ScriptedRequest) -> Result<usize, TurnRefusal> {
         let fits = |when: &Option<regex::Regex>| match when {
             Some(when) => when.is_match(&asked.user_text),
             None => true,
         };
         let scene = self.screenplay.scenes.iter().position(|it| fits(&it.when));
-        scene.ok_or_else(|| Refusal {
+        scene.ok_or_else(|| TurnRefusal {
             code: "screenplay_no_scene",
             message: format!(
                 "screenplay has no scene for a conversation that begins with: {}",
@@ -362,13 +364,13 @@ impl Stage {
         response
     }
 
-    fn stream(&self, answer: &StreamAnswer, wire: WireApi, names: Names) -> Response {
-        let segments: Vec<Segment> = match wire {
+    fn stream(&self, answer: &StreamAnswer, wire: WireApi, names: ResponseNames) -> Response {
+        let segments: Vec<TimedSegment> = match wire {
             WireApi::Responses => responses::render(answer, &names),
             WireApi::Chat => chat::render(answer, &names),
             WireApi::Messages => messages::render(answer, &names),
         };
-        let playback = Playback::new(
+        let playback = TimedPlayback::new(
             segments,
             answer.chunk_bytes,
             self.stop.clone(),
@@ -383,16 +385,16 @@ impl Stage {
 }
 
 /// The ids of one response, and what its texts refer to.
-pub(super) struct Names {
+pub(super) struct ResponseNames {
     pub response_id: String,
     stem: String,
     outputs: Vec<String>,
 }
 
-impl Names {
+impl ResponseNames {
     /// Ids follow from the request, so that a run repeats them, and differ between
     /// conversations, so that they can serve as bookmarks.
-    fn new(answer: &StreamAnswer, asked: Asked, turn: usize) -> Self {
+    fn new(answer: &StreamAnswer, asked: ScriptedRequest, turn: usize) -> Self {
         let mut hash = Sha256::new();
         hash.update(asked.conversation.as_deref().unwrap_or_default());
         hash.update([0]);
@@ -481,7 +483,7 @@ mod tests {
 
     #[test]
     fn texts_refer_to_answers_of_tools() {
-        let names = Names {
+        let names = ResponseNames {
             response_id: String::new(),
             stem: String::new(),
             outputs: vec![r#"{"id":"a"}"#.into(), r#"{"id":"b"}"#.into(), "no".into()],

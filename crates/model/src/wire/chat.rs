@@ -17,18 +17,18 @@ use troupe_protocol::ResponseItem;
 use troupe_protocol::history::{ContentItem, Role, ToolOutputBody};
 use troupe_protocol::tool::ToolSpec;
 
-use super::pieces::{Builder, Elements, Pieces, fragment, write_json};
+use super::pieces::{ArrayElements, BodyBuilder, BodyPieces, fragment, write_json};
 use super::responses::{input_as_arguments, input_parameters};
-use super::{Encoding, OutputBound};
+use super::{OutputBound, WireEncoding};
 use crate::request::{HistoryItem, ModelRequest};
 
-pub(crate) fn body(request: &ModelRequest, output_tokens_max: Option<OutputBound>) -> Pieces {
-    let mut builder = Builder::default();
+pub(crate) fn body(request: &ModelRequest, output_tokens_max: Option<OutputBound>) -> BodyPieces {
+    let mut builder = BodyBuilder::default();
     builder.glue("{\"model\":");
     builder.json(&request.model);
     builder.glue(",\"messages\":[");
     let (system, rest) = system_message(request);
-    let mut messages = Messages::new(&mut builder);
+    let mut messages = ChatMessageWriter::new(&mut builder);
     messages.whole(&system);
     for item in rest {
         messages.item(item);
@@ -37,7 +37,7 @@ pub(crate) fn body(request: &ModelRequest, output_tokens_max: Option<OutputBound
     builder.glue("]");
     if !request.tools.specs().is_empty() {
         builder.glue(",\"tools\":");
-        builder.share(request.tools.encoded(Encoding::Chat).clone());
+        builder.share(request.tools.encoded(WireEncoding::Chat).clone());
         builder.glue(",\"tool_choice\":");
         builder.json(request.tool_choice.as_str());
         // Servers that do not know the field refuse it, and one call at a time is asked
@@ -100,17 +100,17 @@ fn system_message(request: &ModelRequest) -> (Bytes, &[std::sync::Arc<HistoryIte
 }
 
 /// Writes the list of messages.
-struct Messages<'a> {
-    builder: &'a mut Builder,
-    elements: Elements,
-    assistant: Assistant,
+struct ChatMessageWriter<'a> {
+    builder: &'a mut BodyBuilder,
+    elements: ArrayElements,
+    assistant: AssistantState,
     /// Messages that must wait until all answers of the open calls are written.
     after_answers: Vec<Bytes>,
 }
 
 /// The assistant message being written.
 #[derive(PartialEq, Eq)]
-enum Assistant {
+enum AssistantState {
     None,
     Text,
     Calls,
@@ -119,18 +119,18 @@ enum Assistant {
 const ASSISTANT_BEGIN: Bytes = Bytes::from_static(b",{\"role\":\"assistant\"");
 const CONTENT_NULL: &str = ",\"content\":null";
 
-impl<'a> Messages<'a> {
-    fn new(builder: &'a mut Builder) -> Self {
+impl<'a> ChatMessageWriter<'a> {
+    fn new(builder: &'a mut BodyBuilder) -> Self {
         Self {
             builder,
-            elements: Elements::default(),
-            assistant: Assistant::None,
+            elements: ArrayElements::default(),
+            assistant: AssistantState::None,
             after_answers: Vec::new(),
         }
     }
 
     fn item(&mut self, item: &HistoryItem) {
-        let encoded = item.encoded(Encoding::Chat);
+        let encoded = item.encoded(WireEncoding::Chat);
         match item.item() {
             ResponseItem::Message {
                 role: Role::Assistant,
@@ -146,7 +146,7 @@ impl<'a> Messages<'a> {
             ResponseItem::FunctionCallOutput { .. } | ResponseItem::CustomToolCallOutput { .. } => {
                 self.end_assistant();
                 self.whole(encoded);
-                let images = item.encoded(Encoding::ChatImages);
+                let images = item.encoded(WireEncoding::ChatImages);
                 if !images.is_empty() {
                     self.after_answers.push(images.clone());
                 }
@@ -160,7 +160,7 @@ impl<'a> Messages<'a> {
     }
 
     fn assistant_text(&mut self, content: &Bytes) {
-        if self.assistant == Assistant::Calls {
+        if self.assistant == AssistantState::Calls {
             let message = [&ASSISTANT_BEGIN[..], content, b"}"].concat();
             self.after_answers.push(message.into());
             return;
@@ -168,17 +168,17 @@ impl<'a> Messages<'a> {
         self.end_answers();
         self.whole(&ASSISTANT_BEGIN);
         self.builder.share(content.clone());
-        self.assistant = Assistant::Text;
+        self.assistant = AssistantState::Text;
     }
 
     fn call(&mut self, call: &Bytes) {
         match self.assistant {
-            Assistant::Calls => {
+            AssistantState::Calls => {
                 self.builder.share(call.clone());
                 return;
             }
-            Assistant::Text => {}
-            Assistant::None => {
+            AssistantState::Text => {}
+            AssistantState::None => {
                 self.end_answers();
                 self.whole(&ASSISTANT_BEGIN);
                 self.builder.glue(CONTENT_NULL);
@@ -186,16 +186,16 @@ impl<'a> Messages<'a> {
         }
         self.builder.glue(",\"tool_calls\":[");
         self.builder.share(call.slice(1..));
-        self.assistant = Assistant::Calls;
+        self.assistant = AssistantState::Calls;
     }
 
     fn end_assistant(&mut self) {
         match self.assistant {
-            Assistant::None => {}
-            Assistant::Text => self.builder.glue("}"),
-            Assistant::Calls => self.builder.glue("]}"),
+            AssistantState::None => {}
+            AssistantState::Text => self.builder.glue("}"),
+            AssistantState::Calls => self.builder.glue("]}"),
         }
-        self.assistant = Assistant::None;
+        self.assistant = AssistantState::None;
     }
 
     fn end_answers(&mut self) {
@@ -223,7 +223,7 @@ pub(crate) fn encode_item(item: &ResponseItem) -> Bytes {
             write_json(&mut bytes, &text);
             bytes.into()
         }
-        ResponseItem::Message { content, .. } => fragment(&Message {
+        ResponseItem::Message { content, .. } => fragment(&ChatMessage {
             role: "user",
             content: user_content(content),
         }),
@@ -263,28 +263,28 @@ pub(crate) fn encode_images(item: &ResponseItem) -> Bytes {
     if images.is_empty() {
         return Bytes::new();
     }
-    fragment(&Message {
+    fragment(&ChatMessage {
         role: "user",
-        content: Content::Parts(images.into_iter().map(part).collect()),
+        content: ChatContent::Parts(images.into_iter().map(part).collect()),
     })
 }
 
 #[derive(Serialize)]
-struct Message<'a> {
+struct ChatMessage<'a> {
     role: &'static str,
-    content: Content<'a>,
+    content: ChatContent<'a>,
 }
 
 #[derive(Serialize)]
 #[serde(untagged)]
-enum Content<'a> {
+enum ChatContent<'a> {
     Text(&'a str),
-    Parts(Vec<Part<'a>>),
+    Parts(Vec<ChatPart<'a>>),
 }
 
 #[derive(Serialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
-enum Part<'a> {
+enum ChatPart<'a> {
     Text { text: &'a str },
     ImageUrl { image_url: ImageUrl<'a> },
 }
@@ -295,19 +295,19 @@ struct ImageUrl<'a> {
 }
 
 /// Plain text where possible: not every server takes parts.
-fn user_content(content: &[ContentItem]) -> Content<'_> {
+fn user_content(content: &[ContentItem]) -> ChatContent<'_> {
     match content {
-        [single] if single.text().is_some() => Content::Text(single.text().unwrap_or_default()),
-        parts => Content::Parts(parts.iter().map(part).collect()),
+        [single] if single.text().is_some() => ChatContent::Text(single.text().unwrap_or_default()),
+        parts => ChatContent::Parts(parts.iter().map(part).collect()),
     }
 }
 
-fn part(item: &ContentItem) -> Part<'_> {
+fn part(item: &ContentItem) -> ChatPart<'_> {
     match item {
         ContentItem::InputText { text }
         | ContentItem::OutputText { text }
-        | ContentItem::Refusal { refusal: text } => Part::Text { text },
-        ContentItem::InputImage { image_url, .. } => Part::ImageUrl {
+        | ContentItem::Refusal { refusal: text } => ChatPart::Text { text },
+        ContentItem::InputImage { image_url, .. } => ChatPart::ImageUrl {
             image_url: ImageUrl { url: image_url },
         },
     }

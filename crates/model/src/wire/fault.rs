@@ -12,7 +12,7 @@ use crate::retry::parse_duration_ms;
 
 /// A complaint as it was found in an error body or a failure event.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(crate) struct Complaint {
+pub(crate) struct ProviderComplaint {
     /// `code`, or `type` where there is no telling code.
     pub code: String,
     pub message: String,
@@ -34,16 +34,16 @@ struct ErrorFields<'a> {
 }
 
 #[derive(Deserialize)]
-struct Envelope<'a> {
+struct ErrorEnvelope<'a> {
     #[serde(borrow)]
     error: Option<&'a RawValue>,
 }
 
-impl Complaint {
+impl ProviderComplaint {
     /// Reads `{"error": {…}}`, `{"error": "text"}`, the fields without an envelope, or
     /// plain text.
     pub(crate) fn parse(body: &str) -> Self {
-        let envelope = serde_json::from_str::<Envelope<'_>>(body).ok();
+        let envelope = serde_json::from_str::<ErrorEnvelope<'_>>(body).ok();
         let inner = envelope
             .and_then(|envelope| envelope.error)
             .map_or(body, RawValue::get);
@@ -307,7 +307,7 @@ mod tests {
 
     #[track_caller]
     fn check_http(status: u16, body: &str, expected: Expect) {
-        let error = Complaint::parse(body).into_http_error(status);
+        let error = ProviderComplaint::parse(body).into_http_error(status);
         let wait = error
             .retry_after_ms
             .map_or(String::new(), |ms| format!(" in {ms} ms"));
@@ -452,7 +452,8 @@ mod tests {
 
     #[test]
     fn an_unknown_failure_of_a_stream_may_be_tried_again() {
-        let error = Complaint::parse(r#"{"code":"weird","message":"hm"}"#).into_stream_error();
+        let error =
+            ProviderComplaint::parse(r#"{"code":"weird","message":"hm"}"#).into_stream_error();
         assert_eq!(error.kind, ModelErrorKind::StreamDisconnected);
         assert!(error.is_retryable());
     }

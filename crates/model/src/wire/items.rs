@@ -8,21 +8,21 @@ use crate::event::{ItemKind, ModelEvent};
 use crate::limits::ITEMS_PER_RESPONSE_MAX;
 
 #[derive(Debug, Default)]
-pub(crate) struct Items {
-    known: Vec<Known>,
+pub(crate) struct ResponseItems {
+    known: Vec<TrackedItem>,
     done: usize,
 }
 
 #[derive(Debug)]
-struct Known {
+struct TrackedItem {
     /// Unique within the response: the server's id where it gave one.
     id: String,
     kind: ItemKind,
-    state: State,
+    state: TrackedItemState,
 }
 
 #[derive(Debug)]
-enum State {
+enum TrackedItemState {
     /// The text so far is kept for servers that never finish the item.
     Open {
         text: String,
@@ -32,7 +32,7 @@ enum State {
     },
 }
 
-impl Items {
+impl ResponseItems {
     /// Notes that an item begins. A repetition changes nothing.
     pub(crate) fn start(&mut self, id: &str, kind: ItemKind, out: &mut Vec<ModelEvent>) {
         if id.is_empty() || self.find(id).is_none() {
@@ -109,9 +109,9 @@ impl Items {
         let kind = kind_of(&item);
         let index = match self.find(id) {
             Some(index) => match &self.known[index].state {
-                State::Open { .. } => index,
-                State::Done { call } if call.as_ref() == item.open_call() => return,
-                State::Done { .. } => self.open("", kind, out),
+                TrackedItemState::Open { .. } => index,
+                TrackedItemState::Done { call } if call.as_ref() == item.open_call() => return,
+                TrackedItemState::Done { .. } => self.open("", kind, out),
             },
             None => match self.open_of_kind(&kind) {
                 Some(index) if id.is_empty() => index,
@@ -147,7 +147,7 @@ impl Items {
     fn close_rest(&mut self, out: &mut Vec<ModelEvent>) -> Result<(), ModelError> {
         for index in 0..self.known.len() {
             let known = &mut self.known[index];
-            let State::Open { text } = &mut known.state else {
+            let TrackedItemState::Open { text } = &mut known.state else {
                 continue;
             };
             if known.kind != ItemKind::Message {
@@ -172,10 +172,10 @@ impl Items {
             item_id: id.clone(),
             kind: kind.clone(),
         });
-        self.known.push(Known {
+        self.known.push(TrackedItem {
             id,
             kind,
-            state: State::Open {
+            state: TrackedItemState::Open {
                 text: String::new(),
             },
         });
@@ -184,7 +184,7 @@ impl Items {
 
     fn close(&mut self, index: usize, item: ResponseItem, out: &mut Vec<ModelEvent>) {
         let known = &mut self.known[index];
-        known.state = State::Done {
+        known.state = TrackedItemState::Done {
             call: item.open_call().cloned(),
         };
         self.done += 1;
@@ -208,9 +208,9 @@ impl Items {
         };
         let index = found.unwrap_or_else(|| self.open(id, kind.clone(), out));
         match &mut self.known[index] {
-            Known {
+            TrackedItem {
                 id,
-                state: State::Open { text },
+                state: TrackedItemState::Open { text },
                 ..
             } => Some((id, text)),
             _ => None,
@@ -226,9 +226,9 @@ impl Items {
     }
 
     fn open_of_kind(&self, kind: &ItemKind) -> Option<usize> {
-        self.known
-            .iter()
-            .position(|known| matches!(known.state, State::Open { .. }) && known.kind == *kind)
+        self.known.iter().position(|known| {
+            matches!(known.state, TrackedItemState::Open { .. }) && known.kind == *kind
+        })
     }
 }
 

@@ -16,47 +16,47 @@
 
 mod blocks;
 pub(crate) mod decode;
+mod message_groups;
 mod seal;
 mod thinking;
-mod turns;
 
 use serde_json::{Value, json};
 use troupe_protocol::ResponseItem;
 use troupe_protocol::history::{ContentItem, Role};
 
 pub(crate) use blocks::{encode_item, encode_tools};
-pub(crate) use seal::Seal;
+pub(crate) use seal::ReasoningSeal;
 
-use super::Encoding;
-use super::pieces::{Builder, Pieces};
+use super::WireEncoding;
+use super::pieces::{BodyBuilder, BodyPieces};
 use crate::catalogue;
 use crate::limits::MESSAGES_OUTPUT_TOKENS_DEFAULT;
-use crate::request::{HistoryItem, ModelRequest, ToolChoice};
-use thinking::Thinking;
+use crate::request::{HistoryItem, ModelRequest, ModelToolChoice};
+use thinking::ThinkingFields;
 
 const CACHE_MARK: &str = ",\"cache_control\":{\"type\":\"ephemeral\"}}";
 
-pub(crate) fn body(request: &ModelRequest, output_tokens_max: Option<u64>) -> Pieces {
+pub(crate) fn body(request: &ModelRequest, output_tokens_max: Option<u64>) -> BodyPieces {
     let output_tokens_max = output_tokens_max
         .or_else(|| catalogue::lookup(&request.model).and_then(|model| model.max_output))
         .unwrap_or(MESSAGES_OUTPUT_TOKENS_DEFAULT);
     let (leading, rest) = split_leading(&request.input);
-    let turns = turns::group(rest);
+    let turns = message_groups::group(rest);
 
-    let mut builder = Builder::default();
+    let mut builder = BodyBuilder::default();
     builder.glue("{\"model\":");
     builder.json(&request.model);
     builder.glue(",\"max_tokens\":");
     builder.json(&output_tokens_max);
     if !request.tools.specs().is_empty() {
         builder.glue(",\"tools\":");
-        builder.share(request.tools.encoded(Encoding::Messages).clone());
+        builder.share(request.tools.encoded(WireEncoding::Messages).clone());
         builder.glue(",\"tool_choice\":");
         builder.json(&tool_choice(request));
     }
     system(request, leading, &mut builder);
     builder.glue(",\"messages\":[");
-    turns::write(&turns, &mut builder);
+    message_groups::write(&turns, &mut builder);
     builder.glue("]");
     settings(request, output_tokens_max, &mut builder);
     builder.glue(",\"stream\":true}");
@@ -66,8 +66,10 @@ pub(crate) fn body(request: &ModelRequest, output_tokens_max: Option<u64>) -> Pi
 fn tool_choice(request: &ModelRequest) -> Value {
     let name = request.tool_choice.as_str();
     match (request.tool_choice, request.parallel_tool_calls) {
-        (ToolChoice::Auto, false) => json!({ "type": name, "disable_parallel_tool_use": true }),
-        (ToolChoice::Auto | ToolChoice::Never, _) => json!({ "type": name }),
+        (ModelToolChoice::Auto, false) => {
+            json!({ "type": name, "disable_parallel_tool_use": true })
+        }
+        (ModelToolChoice::Auto | ModelToolChoice::Never, _) => json!({ "type": name }),
     }
 }
 
@@ -88,7 +90,7 @@ fn split_leading(input: Items<'_>) -> (Items<'_>, Items<'_>) {
 }
 
 /// Writes the instructions with a mark, and behind it what differs from task to task.
-fn system(request: &ModelRequest, leading: Items<'_>, builder: &mut Builder) {
+fn system(request: &ModelRequest, leading: Items<'_>, builder: &mut BodyBuilder) {
     let mut texts = vec![request.instructions.text()];
     for item in leading {
         if let ResponseItem::Message { content, .. } = item.item() {
@@ -116,8 +118,8 @@ fn system(request: &ModelRequest, leading: Items<'_>, builder: &mut Builder) {
     builder.glue("]");
 }
 
-fn settings(request: &ModelRequest, output_tokens_max: u64, builder: &mut Builder) {
-    let Thinking { thinking, effort } = Thinking::of(request, output_tokens_max);
+fn settings(request: &ModelRequest, output_tokens_max: u64, builder: &mut BodyBuilder) {
+    let ThinkingFields { thinking, effort } = ThinkingFields::of(request, output_tokens_max);
     if let Some(thinking) = thinking {
         builder.glue(",\"thinking\":");
         builder.json(&thinking);

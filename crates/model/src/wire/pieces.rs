@@ -17,12 +17,12 @@ const GLUE_PIECES: usize = 4;
 
 /// A finished body. Cheap to clone, so that a retry sends the same bytes.
 #[derive(Debug, Clone)]
-pub(crate) struct Pieces {
+pub(crate) struct BodyPieces {
     list: Arc<Vec<Bytes>>,
     bytes: u64,
 }
 
-impl Pieces {
+impl BodyPieces {
     pub(crate) fn body(&self) -> PiecesBody {
         PiecesBody {
             list: self.list.clone(),
@@ -39,12 +39,12 @@ impl Pieces {
 
 /// Collects pieces: glue is gathered, shared bytes are referred to.
 #[derive(Debug, Default)]
-pub(crate) struct Builder {
+pub(crate) struct BodyBuilder {
     list: Vec<Bytes>,
     glue: Vec<u8>,
 }
 
-impl Builder {
+impl BodyBuilder {
     /// Leaves room for so many shared pieces and what holds them together.
     pub(crate) fn with_room_for(shared: usize) -> Self {
         Self {
@@ -71,12 +71,12 @@ impl Builder {
         self.list.push(piece);
     }
 
-    pub(crate) fn finish(mut self) -> Pieces {
+    pub(crate) fn finish(mut self) -> BodyPieces {
         if !self.glue.is_empty() {
             self.list.push(self.glue.into());
         }
         let bytes = self.list.iter().map(|piece| piece.len() as u64).sum();
-        Pieces {
+        BodyPieces {
             list: Arc::new(self.list),
             bytes,
         }
@@ -86,12 +86,12 @@ impl Builder {
 /// The elements of a JSON array. Cached fragments begin with a comma, which the first one
 /// leaves out: so they join without pieces in between.
 #[derive(Debug, Default)]
-pub(crate) struct Elements {
+pub(crate) struct ArrayElements {
     begun: bool,
 }
 
-impl Elements {
-    pub(crate) fn push(&mut self, builder: &mut Builder, fragment: &Bytes) {
+impl ArrayElements {
+    pub(crate) fn push(&mut self, builder: &mut BodyBuilder, fragment: &Bytes) {
         if fragment.is_empty() {
             return;
         }
@@ -101,7 +101,7 @@ impl Elements {
     }
 }
 
-/// Encodes a value as an array element for [`Elements`].
+/// Encodes a value as an array element for [`ArrayElements`].
 pub(crate) fn fragment(value: &(impl Serialize + ?Sized)) -> Bytes {
     let mut bytes = vec![b','];
     write_json(&mut bytes, value);
@@ -113,7 +113,7 @@ pub(crate) fn write_json(out: &mut Vec<u8>, value: &(impl Serialize + ?Sized)) {
         .expect("wire types have string keys, and writing to memory does not fail");
 }
 
-/// One sending of [`Pieces`], with its exact size known beforehand.
+/// One sending of [`BodyPieces`], with its exact size known beforehand.
 #[derive(Debug)]
 pub(crate) struct PiecesBody {
     list: Arc<Vec<Bytes>>,
@@ -176,7 +176,7 @@ mod tests {
     use super::*;
 
     /// Sends everything and returns the sizes of the writes.
-    fn send(pieces: &Pieces) -> (Vec<usize>, Vec<u8>) {
+    fn send(pieces: &BodyPieces) -> (Vec<usize>, Vec<u8>) {
         let mut body = pieces.body();
         let mut cx = Context::from_waker(Waker::noop());
         let (mut sizes, mut sent) = (Vec::new(), Vec::new());
@@ -192,7 +192,7 @@ mod tests {
     #[test]
     fn small_pieces_travel_together_and_large_ones_are_not_copied() {
         let large = Bytes::from(vec![b'L'; BODY_PIECE_COPIED_BYTES_MAX + 1]);
-        let mut builder = Builder::default();
+        let mut builder = BodyBuilder::default();
         builder.glue("[");
         builder.share(Bytes::from_static(b"1"));
         builder.share(Bytes::from_static(b",2"));

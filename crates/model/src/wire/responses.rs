@@ -13,31 +13,31 @@ use troupe_protocol::history::{ContentItem, ReasoningPart, Role, SummaryPart, To
 use troupe_protocol::policy::ReasoningSummary;
 use troupe_protocol::tool::ToolSpec;
 
-use super::messages::Seal;
-use super::pieces::{Builder, Elements, Pieces, fragment};
-use super::{Encoding, Freeform};
+use super::messages::ReasoningSeal;
+use super::pieces::{ArrayElements, BodyBuilder, BodyPieces, fragment};
+use super::{FreeformOffer, WireEncoding};
 use crate::catalogue;
 use crate::limits::BODY_BLOCK_ITEMS;
-use crate::request::{HistoryItem, ModelRequest, Previous};
+use crate::request::{HistoryItem, ModelRequest, PreviousResponse};
 
 pub(crate) fn body(
     request: &ModelRequest,
-    freeform: Freeform,
+    freeform: FreeformOffer,
     stateful: bool,
     output_tokens_max: Option<u64>,
-) -> Pieces {
+) -> BodyPieces {
     let encoding = encoding(freeform);
     let previous = request.previous.as_ref().filter(|_| stateful);
     let covered = previous.map_or(0, |previous| previous.covers.min(request.input.len()));
 
     let (blocks, rest) = blocks(&request.input, covered);
-    let mut builder = Builder::with_room_for(blocks.len() + rest.len());
+    let mut builder = BodyBuilder::with_room_for(blocks.len() + rest.len());
     builder.glue("{\"model\":");
     builder.json(&request.model);
     builder.glue(",\"instructions\":");
     builder.share(request.instructions.encoded().clone());
     builder.glue(",\"input\":[");
-    let mut elements = Elements::default();
+    let mut elements = ArrayElements::default();
     let mut push = |bytes: &Bytes| elements.push(&mut builder, bytes);
     for block in blocks {
         if let Some(bytes) = HistoryItem::encoded_together(block, encoding) {
@@ -82,19 +82,19 @@ fn blocks(
     (blocks.chunks_exact(BODY_BLOCK_ITEMS), rest)
 }
 
-pub(crate) fn encoding(freeform: Freeform) -> Encoding {
+pub(crate) fn encoding(freeform: FreeformOffer) -> WireEncoding {
     match freeform {
-        Freeform::Native => Encoding::Responses,
-        Freeform::AsFunction => Encoding::ResponsesAsFunctions,
+        FreeformOffer::Native => WireEncoding::Responses,
+        FreeformOffer::AsFunction => WireEncoding::ResponsesAsFunctions,
     }
 }
 
 /// Writes what is small and differs from request to request.
 fn settings(
     request: &ModelRequest,
-    previous: Option<&Previous>,
+    previous: Option<&PreviousResponse>,
     stateful: bool,
-    builder: &mut Builder,
+    builder: &mut BodyBuilder,
 ) {
     let mut field = |name: &str, value: Value| {
         builder.glue(&format!(",\"{name}\":"));
@@ -181,7 +181,7 @@ enum WireItem<'a> {
 }
 
 /// Encodes one item of `input`; nothing for an item that a server could not use.
-pub(crate) fn encode_item(item: &ResponseItem, freeform: Freeform) -> Bytes {
+pub(crate) fn encode_item(item: &ResponseItem, freeform: FreeformOffer) -> Bytes {
     match item {
         ResponseItem::Message { role, content, .. } => fragment(&WireItem::Message {
             role: *role,
@@ -195,7 +195,7 @@ pub(crate) fn encode_item(item: &ResponseItem, freeform: Freeform) -> Bytes {
         ResponseItem::Reasoning {
             encrypted_content: Some(sealed),
             ..
-        } if Seal::parse(sealed).is_some() => Bytes::new(),
+        } if ReasoningSeal::parse(sealed).is_some() => Bytes::new(),
         ResponseItem::Reasoning {
             summary,
             content,
@@ -222,18 +222,20 @@ pub(crate) fn encode_item(item: &ResponseItem, freeform: Freeform) -> Bytes {
             call_id,
             ..
         } => match freeform {
-            Freeform::Native => fragment(&WireItem::CustomToolCall {
+            FreeformOffer::Native => fragment(&WireItem::CustomToolCall {
                 name,
                 input,
                 call_id: call_id.as_str(),
             }),
-            Freeform::AsFunction => fragment(&WireItem::FunctionCall {
+            FreeformOffer::AsFunction => fragment(&WireItem::FunctionCall {
                 name,
                 arguments: &input_as_arguments(input),
                 call_id: call_id.as_str(),
             }),
         },
-        ResponseItem::CustomToolCallOutput { call_id, output } if freeform == Freeform::Native => {
+        ResponseItem::CustomToolCallOutput { call_id, output }
+            if freeform == FreeformOffer::Native =>
+        {
             fragment(&WireItem::CustomToolCallOutput {
                 call_id: call_id.as_str(),
                 output,
@@ -260,10 +262,10 @@ pub(crate) fn input_as_arguments(input: &str) -> String {
 /// text itself is taken at its word.
 pub(crate) fn arguments_as_input(arguments: String) -> String {
     #[derive(serde::Deserialize)]
-    struct Arguments {
+    struct FreeformArguments {
         input: String,
     }
-    match serde_json::from_str::<Arguments>(&arguments) {
+    match serde_json::from_str::<FreeformArguments>(&arguments) {
         Ok(parsed) => parsed.input,
         Err(_) => arguments,
     }
@@ -280,14 +282,14 @@ pub(crate) fn input_parameters() -> Value {
 }
 
 /// Encodes the whole list of tools.
-pub(crate) fn encode_tools(specs: &[ToolSpec], freeform: Freeform) -> Bytes {
+pub(crate) fn encode_tools(specs: &[ToolSpec], freeform: FreeformOffer) -> Bytes {
     let tools: Vec<Value> = specs.iter().map(|spec| tool(spec, freeform)).collect();
     let mut bytes = Vec::new();
     super::pieces::write_json(&mut bytes, &tools);
     bytes.into()
 }
 
-fn tool(spec: &ToolSpec, freeform: Freeform) -> Value {
+fn tool(spec: &ToolSpec, freeform: FreeformOffer) -> Value {
     let function = |name: &str, description: &str, parameters: &Value| {
         json!({
             "type": "function",
@@ -310,7 +312,7 @@ fn tool(spec: &ToolSpec, freeform: Freeform) -> Value {
             ToolSpec::Freeform {
                 name, description, ..
             },
-            Freeform::AsFunction,
+            FreeformOffer::AsFunction,
         ) => function(name, description, &input_parameters()),
         (
             ToolSpec::Freeform {
@@ -318,7 +320,7 @@ fn tool(spec: &ToolSpec, freeform: Freeform) -> Value {
                 description,
                 grammar,
             },
-            Freeform::Native,
+            FreeformOffer::Native,
         ) => json!({
             "type": "custom",
             "name": name,

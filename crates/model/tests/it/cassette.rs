@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use troupe_model::cassette::{Player, Recorder};
-use troupe_model::{Model, ModelEvent, WireApi};
+use troupe_model::cassette::{CassettePlayer, CassetteRecorder};
+use troupe_model::{LanguageModel, ModelEvent, WireApi};
 
 use super::support::{ask, connect_to, request, show, turns};
 
@@ -22,7 +22,7 @@ async fn a_replay_gives_the_same_events() {
         .provider(WireApi::Responses)
         .connect("test", Some("s3cret".into()))
         .unwrap();
-    let recorder = Recorder::wrap(model, &path).unwrap();
+    let recorder = CassetteRecorder::wrap(model, &path).unwrap();
     let texts = ["one", "two words", "three"];
     let mut recorded = Vec::new();
     for text in texts {
@@ -34,7 +34,7 @@ async fn a_replay_gives_the_same_events() {
     assert_eq!(tape.lines().count(), 3);
     assert!(!tape.contains("s3cret") && !tape.contains("two words"));
 
-    let player = Player::open(&path).unwrap();
+    let player = CassettePlayer::open(&path).unwrap();
     assert_eq!(player.provider_id(), "cassette");
     for (text, recorded) in texts.iter().zip(recorded) {
         assert_eq!(ask(&player, text).await, recorded);
@@ -51,10 +51,11 @@ async fn another_request_is_refused_with_both_named() {
     let server = turns(&["steps = [{ say = 'a' }]"]).await;
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("tape.jsonl");
-    let recorder = Recorder::wrap(connect_to(server.provider(WireApi::Responses)), &path).unwrap();
+    let recorder =
+        CassetteRecorder::wrap(connect_to(server.provider(WireApi::Responses)), &path).unwrap();
     ask(&recorder, "fix it").await;
 
-    let player = Player::open(&path).unwrap();
+    let player = CassettePlayer::open(&path).unwrap();
     let mut other = request("fix it");
     other.model = "bigger".into();
     let events = super::support::read_all(player.open(other)).await;
@@ -72,11 +73,12 @@ async fn requests_at_the_same_time_find_their_own_answers() {
     let server = turns(&["steps = [{ say = 'a' }]", "steps = [{ say = 'b' }]"]).await;
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("tape.jsonl");
-    let recorder = Recorder::wrap(connect_to(server.provider(WireApi::Responses)), &path).unwrap();
+    let recorder =
+        CassetteRecorder::wrap(connect_to(server.provider(WireApi::Responses)), &path).unwrap();
     let first = ask(&recorder, "first agent").await;
     let second = ask(&recorder, "second agent").await;
 
-    let player = Player::open(&path).unwrap();
+    let player = CassettePlayer::open(&path).unwrap();
     assert_eq!(ask(&player, "second agent").await, second);
     assert_eq!(ask(&player, "first agent").await, first);
 }
@@ -86,7 +88,8 @@ async fn a_response_that_was_left_is_silent_where_it_was_left() {
     let server = turns(&["steps = [{ say = 'half', chunks = 1 }, { end = 'stall' }]"]).await;
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("tape.jsonl");
-    let recorder = Recorder::wrap(connect_to(server.provider(WireApi::Responses)), &path).unwrap();
+    let recorder =
+        CassetteRecorder::wrap(connect_to(server.provider(WireApi::Responses)), &path).unwrap();
     let mut stream = recorder.open(request("go"));
     let mut recorded = Vec::new();
     while !recorded
@@ -97,7 +100,7 @@ async fn a_response_that_was_left_is_silent_where_it_was_left() {
     }
     drop(stream);
 
-    let player: Arc<dyn Model> = Arc::new(Player::open(&path).unwrap());
+    let player: Arc<dyn LanguageModel> = Arc::new(CassettePlayer::open(&path).unwrap());
     let mut replay = player.open(request("go"));
     assert_eq!(replay.next_batch().await.unwrap(), recorded);
     let more = futures_util::FutureExt::now_or_never(replay.next_batch());
@@ -108,7 +111,7 @@ async fn a_response_that_was_left_is_silent_where_it_was_left() {
 async fn a_tape_that_cannot_be_written_fails_the_response() {
     let server = turns(&["steps = [{ say = 'a' }]"]).await;
     let model = connect_to(server.provider(WireApi::Responses));
-    let recorder = Recorder::wrap(model, "/dev/full").unwrap();
+    let recorder = CassetteRecorder::wrap(model, "/dev/full").unwrap();
     let shown = show(&ask(&recorder, "go").await);
     assert!(
         shown.contains("failed Cassette: cassette /dev/full: No space left"),
@@ -123,6 +126,6 @@ fn a_torn_tape_names_the_line() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("tape.jsonl");
     std::fs::write(&path, "{\"request\":").unwrap();
-    let error = Player::open(&path).unwrap_err().to_string();
+    let error = CassettePlayer::open(&path).unwrap_err().to_string();
     assert!(error.contains("tape.jsonl, line 1: EOF"), "{error}");
 }

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use expect_test::expect;
 use serde_json::Value;
-use troupe_model::cassette::{Player, Recorder};
-use troupe_model::{HistoryItem, Model, ModelEvent, ProviderConfig, ToolSet, WireApi};
+use troupe_model::cassette::{CassettePlayer, CassetteRecorder};
+use troupe_model::{HistoryItem, LanguageModel, ModelEvent, ProviderConfig, ToolSet, WireApi};
 use troupe_protocol::ResponseItem;
 use troupe_protocol::tool::ToolSpec;
 
@@ -189,9 +189,10 @@ async fn a_cassette_repeats_it() {
     let server = turns(&[EVERYTHING]).await;
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("tape.jsonl");
-    let recorder = Recorder::wrap(connect_to(server.provider(WireApi::Messages)), &path).unwrap();
+    let recorder =
+        CassetteRecorder::wrap(connect_to(server.provider(WireApi::Messages)), &path).unwrap();
     let recorded = ask(&recorder, "go").await;
-    let player: Arc<dyn Model> = Arc::new(Player::open(&path).unwrap());
+    let player: Arc<dyn LanguageModel> = Arc::new(CassettePlayer::open(&path).unwrap());
     assert_eq!(ask(&*player, "go").await, recorded);
 }
 

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use serde_json::Value;
-use troupe_model::{HistoryItem, Jitter, Previous, ProviderConfig, WireApi};
+use troupe_model::{HistoryItem, PreviousResponse, ProviderConfig, RetryJitter, WireApi};
 use troupe_protocol::ResponseItem;
 
 use super::support::{ask, connect_to, read_all, request, turns};
@@ -19,7 +19,7 @@ async fn headers_parameters_and_key_arrive() {
         ..server.provider(WireApi::Responses)
     };
     let model = config
-        .connect_with("test", Some("s3cret\n".into()), Jitter::Seeded(1))
+        .connect_with("test", Some("s3cret\n".into()), RetryJitter::Seeded(1))
         .unwrap();
     ask(&*model, "go").await;
     assert!(!format!("{model:?}").contains("s3cret"));
@@ -70,7 +70,7 @@ async fn a_stateful_provider_sends_only_what_is_new() {
         .push(Arc::new(HistoryItem::new(ResponseItem::user_text(
             "second",
         ))));
-    request.previous = Some(Previous {
+    request.previous = Some(PreviousResponse {
         response_id: "resp_1".into(),
         covers: 1,
     });

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use expect_test::expect;
 use troupe_model::scripted::ScriptedModel;
-use troupe_model::{HistoryItem, Model, ModelEvent};
+use troupe_model::{HistoryItem, LanguageModel, ModelEvent};
 use troupe_protocol::ResponseItem;
 
 use super::support::{ask, connect, read_all, request, server, show, turns};

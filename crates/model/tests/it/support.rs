@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use troupe_model::scripted::MockServer;
 use troupe_model::{
-    HistoryItem, Instructions, Jitter, Model, ModelEvent, ModelRequest, ModelStream,
-    ProviderConfig, ToolChoice, WireApi,
+    EncodedInstructions, HistoryItem, LanguageModel, ModelEvent, ModelRequest, ModelStream,
+    ModelToolChoice, ProviderConfig, RetryJitter, WireApi,
 };
 use troupe_protocol::ResponseItem;
 use troupe_protocol::policy::ReasoningSummary;
@@ -28,7 +28,7 @@ pub async fn turns(turns: &[&str]) -> MockServer {
 }
 
 /// Connects with one retry of each kind, so that giving up does not take long.
-pub fn connect(server: &MockServer) -> Arc<dyn Model> {
+pub fn connect(server: &MockServer) -> Arc<dyn LanguageModel> {
     connect_to(ProviderConfig {
         request_max_retries: Some(1),
         stream_max_retries: Some(1),
@@ -36,19 +36,19 @@ pub fn connect(server: &MockServer) -> Arc<dyn Model> {
     })
 }
 
-pub fn connect_to(config: ProviderConfig) -> Arc<dyn Model> {
+pub fn connect_to(config: ProviderConfig) -> Arc<dyn LanguageModel> {
     config
-        .connect_with("test", None, Jitter::Seeded(1))
+        .connect_with("test", None, RetryJitter::Seeded(1))
         .unwrap()
 }
 
 pub fn request(text: &str) -> ModelRequest {
     ModelRequest {
         model: "scripted".into(),
-        instructions: Arc::new(Instructions::new("Be brief.")),
+        instructions: Arc::new(EncodedInstructions::new("Be brief.")),
         input: vec![Arc::new(HistoryItem::new(ResponseItem::user_text(text)))],
         tools: Arc::default(),
-        tool_choice: ToolChoice::Auto,
+        tool_choice: ModelToolChoice::Auto,
         parallel_tool_calls: true,
         effort: None,
         summary: ReasoningSummary::Auto,
@@ -72,7 +72,7 @@ pub async fn read_all(mut stream: ModelStream) -> Vec<ModelEvent> {
     events
 }
 
-pub async fn ask(model: &dyn Model, text: &str) -> Vec<ModelEvent> {
+pub async fn ask(model: &dyn LanguageModel, text: &str) -> Vec<ModelEvent> {
     read_all(model.open(request(text))).await
 }
 

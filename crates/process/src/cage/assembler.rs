@@ -6,7 +6,7 @@
 
 use libc::sock_filter;
 
-use super::seccomp::{Bits, Rules, When, errno};
+use super::seccomp::{ArgumentBits, CallCondition, SeccompRules, errno};
 
 /// Calls per group. Jumps over a group must fit in 255 instructions, of which a call needs few.
 const GROUP_CALLS: usize = 10;
@@ -30,8 +30,8 @@ const IF_AT_LEAST: u32 = libc::BPF_JMP | libc::BPF_JGE | libc::BPF_K;
 const IF_ANY_BIT: u32 = libc::BPF_JMP | libc::BPF_JSET | libc::BPF_K;
 const ANSWER: u32 = libc::BPF_RET | libc::BPF_K;
 
-pub(super) fn assemble(rules: Rules) -> Vec<sock_filter> {
-    let mut program = Program(Vec::new());
+pub(super) fn assemble(rules: SeccompRules) -> Vec<sock_filter> {
+    let mut program = FilterProgram(Vec::new());
     program.load(ARCHITECTURE);
     program.branch(IF_EQUAL, AUDIT_ARCH, 1, 0);
     program.answer(libc::SECCOMP_RET_KILL_PROCESS);
@@ -40,7 +40,7 @@ pub(super) fn assemble(rules: Rules) -> Vec<sock_filter> {
     program.answer(errno(libc::ENOSYS));
     let rules: Vec<_> = rules.0.into_iter().collect();
     for group in rules.chunks(GROUP_CALLS) {
-        let mut body = Program(Vec::new());
+        let mut body = FilterProgram(Vec::new());
         for (call, cases) in group {
             for (when, answer) in cases {
                 body.rule(*call, *when, *answer);
@@ -57,19 +57,19 @@ pub(super) fn assemble(rules: Rules) -> Vec<sock_filter> {
 }
 
 /// Instructions; each rule expects the call number loaded and leaves it so.
-struct Program(Vec<sock_filter>);
+struct FilterProgram(Vec<sock_filter>);
 
-impl Program {
-    fn rule(&mut self, call: u32, when: When, answer: u32) {
+impl FilterProgram {
+    fn rule(&mut self, call: u32, when: CallCondition, answer: u32) {
         let (argument, test, value, (then, otherwise)) = match when {
-            When::Always => {
+            CallCondition::Always => {
                 self.branch(IF_EQUAL, call, 0, 1);
                 return self.answer(answer);
             }
-            When::Equals { argument, value } => (argument, IF_EQUAL, value, (0, 1)),
-            When::Differs { argument, value } => (argument, IF_EQUAL, value, (1, 0)),
-            When::HasAny { argument, bits } => (argument, IF_ANY_BIT, bits, (0, 1)),
-            When::HasAnyOfBoth(first, second) => {
+            CallCondition::Equals { argument, value } => (argument, IF_EQUAL, value, (0, 1)),
+            CallCondition::Differs { argument, value } => (argument, IF_EQUAL, value, (1, 0)),
+            CallCondition::HasAny { argument, bits } => (argument, IF_ANY_BIT, bits, (0, 1)),
+            CallCondition::HasAnyOfBoth(first, second) => {
                 return self.rule_of_both(call, first, second, answer);
             }
         };
@@ -80,7 +80,7 @@ impl Program {
         self.load(CALL_NUMBER);
     }
 
-    fn rule_of_both(&mut self, call: u32, first: Bits, second: Bits, answer: u32) {
+    fn rule_of_both(&mut self, call: u32, first: ArgumentBits, second: ArgumentBits, answer: u32) {
         self.branch(IF_EQUAL, call, 0, 6);
         self.load(ARGUMENTS + 8 * u32::from(first.argument));
         self.branch(IF_ANY_BIT, first.bits, 0, 3);

@@ -124,7 +124,7 @@ pub(crate) const MODE_SETTERS: &[ModeSetter] = &[
 /// A call that writes to the file system. It goes on as if unseen, and mounts and Landlock decide;
 /// but a path that they must refuse is evidence.
 #[derive(Debug)]
-pub(crate) struct Write {
+pub(crate) struct WriteCall {
     pub call: c_long,
     /// The argument with flags of `open`, of which some must be there for it to write.
     pub flags: Option<u8>,
@@ -149,16 +149,16 @@ const fn at(directory: u8, path: u8) -> PathArgument {
     }
 }
 
-const fn write(call: c_long, paths: &'static [PathArgument]) -> Write {
-    Write {
+const fn write(call: c_long, paths: &'static [PathArgument]) -> WriteCall {
+    WriteCall {
         call,
         flags: None,
         paths,
     }
 }
 
-pub(crate) const WRITES: &[Write] = &[
-    Write {
+pub(crate) const WRITES: &[WriteCall] = &[
+    WriteCall {
         flags: Some(2),
         ..write(libc::SYS_openat, &[at(0, 1)])
     },
@@ -172,7 +172,7 @@ pub(crate) const WRITES: &[Write] = &[
     write(libc::SYS_truncate, &[here(0)]),
     write(libc::SYS_fchmodat, &[at(0, 1)]),
     #[cfg(target_arch = "x86_64")]
-    Write {
+    WriteCall {
         flags: Some(1),
         ..write(libc::SYS_open, &[here(0)])
     },

@@ -13,25 +13,25 @@ const KEPT: u32 = 0b1101_1111;
 const VERSION: u32 = 0x2008_0522;
 
 #[repr(C)]
-struct Header {
+struct CapabilityHeader {
     version: u32,
     pid: libc::c_int,
 }
 
 #[repr(C)]
 #[derive(Clone, Copy, Default)]
-struct Sets {
+struct CapabilitySets {
     effective: u32,
     permitted: u32,
     inheritable: u32,
 }
 
 pub(super) fn drop_dangerous() -> io::Result<()> {
-    let header = Header {
+    let header = CapabilityHeader {
         version: VERSION,
         pid: 0,
     };
-    let mut sets = [Sets::default(); 2];
+    let mut sets = [CapabilitySets::default(); 2];
     // SAFETY: header and sets are live, of the layout that version 3 of the call expects.
     if unsafe { libc::syscall(libc::SYS_capget, &raw const header, sets.as_mut_ptr()) } != 0 {
         return Err(io::Error::last_os_error());
@@ -40,7 +40,7 @@ pub(super) fn drop_dangerous() -> io::Result<()> {
     low.permitted &= KEPT;
     low.effective &= KEPT;
     low.inheritable = 0;
-    *high = Sets::default();
+    *high = CapabilitySets::default();
     // SAFETY: as above; the call only reads them.
     if unsafe { libc::syscall(libc::SYS_capset, &raw const header, sets.as_ptr()) } != 0 {
         return Err(io::Error::last_os_error());

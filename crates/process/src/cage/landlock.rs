@@ -47,7 +47,7 @@ pub(crate) fn abi() -> u32 {
 }
 
 pub(super) fn ruleset(cage: &Cage) -> io::Result<RulesetCreated> {
-    let mut rules = Rules::new(cage)?;
+    let mut rules = LandlockRules::new(cage)?;
     for root in &cage.writable {
         rules.allow_around(&cage.hidden, root, writing() | AccessFs::ReadFile)?;
     }
@@ -74,12 +74,12 @@ pub(super) fn restrict(ruleset: &RulesetCreated) -> io::Result<()> {
     Ok(())
 }
 
-struct Rules {
+struct LandlockRules {
     ruleset: RulesetCreated,
     handled: BitFlags<AccessFs>,
 }
 
-impl Rules {
+impl LandlockRules {
     /// Refuses everything that is handled, until rules allow it. Reading is handled only if there
     /// is something to hide, because it then takes many more rules.
     fn new(cage: &Cage) -> io::Result<Self> {

@@ -12,7 +12,7 @@ use libc::sock_filter;
 use nix::unistd::geteuid;
 
 use super::assembler::assemble;
-use super::{Inmate, calls};
+use super::{CageOccupant, calls};
 use crate::roots::NetworkAccess;
 
 /// Every kind of namespace that `clone` can make; a new user namespace would give capabilities.
@@ -31,10 +31,10 @@ const TIOCLINUX: u32 = 0x541c;
 
 /// What catches calls, in order of their numbers; for one call, in the order of adding.
 #[derive(Debug, Default)]
-pub(super) struct Rules(pub BTreeMap<u32, Vec<(When, u32)>>);
+pub(super) struct SeccompRules(pub BTreeMap<u32, Vec<(CallCondition, u32)>>);
 
-impl Rules {
-    fn add(&mut self, call: libc::c_long, when: When, answer: u32) {
+impl SeccompRules {
+    fn add(&mut self, call: libc::c_long, when: CallCondition, answer: u32) {
         let call = u32::try_from(call).expect("call numbers are small and positive");
         self.0.entry(call).or_default().push((when, answer));
     }
@@ -43,7 +43,7 @@ impl Rules {
 /// When a call is caught. Arguments are compared by their low 32 bits, which is all that the
 /// kernel looks at for those used here.
 #[derive(Debug, Clone, Copy)]
-pub(super) enum When {
+pub(super) enum CallCondition {
     Always,
     Equals {
         argument: u8,
@@ -58,42 +58,42 @@ pub(super) enum When {
         bits: u32,
     },
     /// Some of the first and some of the second.
-    HasAnyOfBoth(Bits, Bits),
+    HasAnyOfBoth(ArgumentBits, ArgumentBits),
 }
 
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Bits {
+pub(super) struct ArgumentBits {
     pub argument: u8,
     pub bits: u32,
 }
 
 /// Whether somebody listens for calls that are evidence.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Listening {
+enum ListenerPresence {
     Yes,
     No,
 }
 
 /// The filter of one policy, compiled for a kernel that reports calls and for one that does not.
 #[derive(Debug, Clone)]
-pub(crate) struct Filter {
+pub(crate) struct SeccompFilter {
     reporting: Vec<sock_filter>,
     silent: Vec<sock_filter>,
 }
 
-impl Filter {
+impl SeccompFilter {
     /// The same for every command of a process, so it is compiled once in it.
-    pub fn of(network: NetworkAccess, inmate: Inmate) -> &'static Self {
-        static FILTERS: [OnceLock<Filter>; 4] = [const { OnceLock::new() }; 4];
+    pub fn of(network: NetworkAccess, inmate: CageOccupant) -> &'static Self {
+        static FILTERS: [OnceLock<SeccompFilter>; 4] = [const { OnceLock::new() }; 4];
         let filter = match (network, inmate) {
-            (NetworkAccess::Denied, Inmate::Command) => &FILTERS[0],
-            (NetworkAccess::Allowed, Inmate::Command) => &FILTERS[1],
-            (NetworkAccess::Denied, Inmate::Worker) => &FILTERS[2],
-            (NetworkAccess::Allowed, Inmate::Worker) => &FILTERS[3],
+            (NetworkAccess::Denied, CageOccupant::Command) => &FILTERS[0],
+            (NetworkAccess::Allowed, CageOccupant::Command) => &FILTERS[1],
+            (NetworkAccess::Denied, CageOccupant::Worker) => &FILTERS[2],
+            (NetworkAccess::Allowed, CageOccupant::Worker) => &FILTERS[3],
         };
         filter.get_or_init(|| Self {
-            reporting: compile(network, inmate, Listening::Yes),
-            silent: compile(network, inmate, Listening::No),
+            reporting: compile(network, inmate, ListenerPresence::Yes),
+            silent: compile(network, inmate, ListenerPresence::No),
         })
     }
 
@@ -116,47 +116,55 @@ impl Filter {
     }
 }
 
-fn compile(network: NetworkAccess, inmate: Inmate, listening: Listening) -> Vec<sock_filter> {
-    let mut rules = Rules::default();
+fn compile(
+    network: NetworkAccess,
+    inmate: CageOccupant,
+    listening: ListenerPresence,
+) -> Vec<sock_filter> {
+    let mut rules = SeccompRules::default();
     for &call in calls::REFUSED {
-        rules.add(call, When::Always, errno(libc::EPERM));
+        rules.add(call, CallCondition::Always, errno(libc::EPERM));
     }
     let told = match listening {
-        Listening::Yes => libc::SECCOMP_RET_USER_NOTIF,
-        Listening::No => errno(libc::EPERM),
+        ListenerPresence::Yes => libc::SECCOMP_RET_USER_NOTIF,
+        ListenerPresence::No => errno(libc::EPERM),
     };
     for &(call, _) in calls::REFUSED_AND_TOLD {
-        rules.add(call, When::Always, told);
+        rules.add(call, CallCondition::Always, told);
     }
-    let namespaces = When::HasAny {
+    let namespaces = CallCondition::HasAny {
         argument: 0,
         bits: NEW_NAMESPACES,
     };
     rules.add(libc::SYS_clone, namespaces, told);
     // clone3 hides its flags behind a pointer. "Not implemented" sends libc back to clone.
-    rules.add(libc::SYS_clone3, When::Always, errno(libc::ENOSYS));
+    rules.add(libc::SYS_clone3, CallCondition::Always, errno(libc::ENOSYS));
     // So does openat2, which would make files unseen; programs make do without it.
-    if inmate == Inmate::Command {
-        rules.add(libc::SYS_openat2, When::Always, errno(libc::ENOSYS));
+    if inmate == CageOccupant::Command {
+        rules.add(
+            libc::SYS_openat2,
+            CallCondition::Always,
+            errno(libc::ENOSYS),
+        );
     }
     if geteuid().is_root() {
         refuse_set_id(&mut rules, told);
     }
     for value in [TIOCSTI, TIOCLINUX] {
-        let injection = When::Equals { argument: 1, value };
+        let injection = CallCondition::Equals { argument: 1, value };
         rules.add(libc::SYS_ioctl, injection, errno(libc::EPERM));
     }
     if network == NetworkAccess::Denied {
         refuse_sockets(&mut rules, told);
     }
-    if listening == Listening::Yes {
+    if listening == ListenerPresence::Yes {
         for write in calls::WRITES {
             let when = match write.flags {
-                Some(argument) => When::HasAny {
+                Some(argument) => CallCondition::HasAny {
                     argument,
                     bits: calls::WRITING_FLAGS,
                 },
-                None => When::Always,
+                None => CallCondition::Always,
             };
             rules.add(write.call, when, told);
         }
@@ -166,18 +174,18 @@ fn compile(network: NetworkAccess, inmate: Inmate, listening: Listening) -> Vec<
 
 /// Refuses to make files that give whoever executes them the rights of root: they lie in a writable
 /// root, where others may reach them outside of the sandbox, in which they mean nothing.
-fn refuse_set_id(rules: &mut Rules, told: u32) {
+fn refuse_set_id(rules: &mut SeccompRules, told: u32) {
     for call in calls::MODE_SETTERS {
-        let mode = Bits {
+        let mode = ArgumentBits {
             argument: call.mode,
             bits: calls::SET_ID_BITS,
         };
         let when = match call.flags {
             Some(argument) => {
                 let bits = calls::CREATING_FLAGS;
-                When::HasAnyOfBoth(Bits { argument, bits }, mode)
+                CallCondition::HasAnyOfBoth(ArgumentBits { argument, bits }, mode)
             }
-            None => When::HasAny {
+            None => CallCondition::HasAny {
                 argument: mode.argument,
                 bits: mode.bits,
             },
@@ -188,13 +196,13 @@ fn refuse_set_id(rules: &mut Rules, told: u32) {
 
 /// Refuses every family but Unix. Netlink only asks about the network, which programs do that
 /// have no need of it.
-fn refuse_sockets(rules: &mut Rules, told: u32) {
-    let netlink = When::Equals {
+fn refuse_sockets(rules: &mut SeccompRules, told: u32) {
+    let netlink = CallCondition::Equals {
         argument: 0,
         value: libc::AF_NETLINK.cast_unsigned(),
     };
     rules.add(libc::SYS_socket, netlink, errno(libc::EPERM));
-    let other_than_unix = When::Differs {
+    let other_than_unix = CallCondition::Differs {
         argument: 0,
         value: libc::AF_UNIX.cast_unsigned(),
     };

@@ -11,7 +11,9 @@ use nix::poll::{PollFd, PollFlags, poll};
 use troupe_protocol::discard;
 
 use super::startup::NAME;
-use super::wire::{self, Descriptors, Order, Report, Request, Setup, SetupReply};
+use super::wire::{
+    self, CommandRequest, HolderSetup, KeeperOrder, KeeperReport, SetupReply, StdioDescriptors,
+};
 use crate::limits::{KEEPERS_IDLE_MAX, START_WAIT_MS};
 use crate::pollable::pollable;
 
@@ -29,7 +31,7 @@ pub(crate) struct Holder {
 /// command, with everything that it started; if that has happened, the keeper goes back to its
 /// holder.
 #[derive(Debug)]
-pub(crate) struct Keeper {
+pub(crate) struct KeeperHandle {
     /// Taken only by drop.
     control: Option<OwnedFd>,
     holder: Arc<Holder>,
@@ -47,7 +49,7 @@ pub(crate) enum HolderError {
 
 impl Holder {
     /// Starts a holder and waits until it is set up. Blocks for some milliseconds.
-    pub fn start(setup: &Setup) -> Result<Self, HolderError> {
+    pub fn start(setup: &HolderSetup) -> Result<Self, HolderError> {
         let (ours, theirs) = wire::socket_pair()?;
         // The link stays valid when the file is replaced by an update while we run.
         let process = Command::new("/proc/self/exe")
@@ -76,9 +78,9 @@ impl Holder {
     /// Gives a command to a keeper. Whether it started is told on its socket.
     pub async fn request(
         self: &Arc<Self>,
-        request: &Request,
-        stdio: &Descriptors,
-    ) -> io::Result<Keeper> {
+        request: &CommandRequest,
+        stdio: &StdioDescriptors,
+    ) -> io::Result<KeeperHandle> {
         while let Some(control) = self.idle_keeper() {
             match wire::send_request(control.as_fd(), request, stdio) {
                 Ok(()) => return Ok(self.keeper(control)),
@@ -87,13 +89,13 @@ impl Holder {
                 Err(error) => return Err(error),
             }
         }
-        let control = self.hire().await?;
+        let control = self.request_keeper().await?;
         wire::send_request(control.as_fd(), request, stdio)?;
         Ok(self.keeper(control))
     }
 
     /// Asks for a new keeper; returns the engine's end of its control socket.
-    async fn hire(&self) -> io::Result<OwnedFd> {
+    async fn request_keeper(&self) -> io::Result<OwnedFd> {
         let (ours, theirs) = wire::control_pair()?;
         let socket = self.socket()?;
         loop {
@@ -105,8 +107,8 @@ impl Holder {
         }
     }
 
-    fn keeper(self: &Arc<Self>, control: OwnedFd) -> Keeper {
-        Keeper {
+    fn keeper(self: &Arc<Self>, control: OwnedFd) -> KeeperHandle {
+        KeeperHandle {
             control: Some(control),
             holder: Arc::clone(self),
             is_alone: AtomicBool::new(false),
@@ -157,19 +159,19 @@ impl Drop for Holder {
     }
 }
 
-impl Keeper {
+impl KeeperHandle {
     /// Takes its next report without waiting, with the process id of who says it; `None` when the
     /// keeper has ended, and with it the tree.
-    pub fn report(&self) -> io::Result<Option<(Report, u32)>> {
+    pub fn report(&self) -> io::Result<Option<(KeeperReport, u32)>> {
         let received = wire::receive_report(self.control())?;
-        if let Some((Report::Exited(exit), _)) = &received {
+        if let Some((KeeperReport::Exited(exit), _)) = &received {
             self.is_alone.store(!exit.left_behind, Ordering::Relaxed);
         }
         Ok(received)
     }
 
     /// Fails only if the keeper has ended.
-    pub fn order(&self, order: Order) -> io::Result<()> {
+    pub fn order(&self, order: KeeperOrder) -> io::Result<()> {
         wire::send_order(self.control(), order)
     }
 
@@ -179,13 +181,13 @@ impl Keeper {
     }
 }
 
-impl AsRawFd for Keeper {
+impl AsRawFd for KeeperHandle {
     fn as_raw_fd(&self) -> RawFd {
         self.control().as_raw_fd()
     }
 }
 
-impl Drop for Keeper {
+impl Drop for KeeperHandle {
     fn drop(&mut self) {
         if let Some(control) = self.control.take()
             && self.is_alone.load(Ordering::Relaxed)

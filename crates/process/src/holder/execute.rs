@@ -12,52 +12,53 @@ use nix::unistd::{
     ForkResult, Pid, chdir, dup2_stderr, dup2_stdin, dup2_stdout, fork, getppid, setsid,
 };
 
-use super::birth::{Stack, borrow_memory};
-use super::program::Program;
+use super::denial_monitor::{DenialMonitor, UnmountedPaths};
+use super::program::ExecProgram;
+use super::shared_memory_fork::{ChildStack, run_sharing_memory};
 use super::wire::{
-    self, Descriptors, Image, Received, Report, Stage, TerminalUse, Word, send_report,
+    self, ChildReport, CommandImage, KeeperReport, ReceivedRequest, StartStage, StdioDescriptors,
+    TerminalUse, send_report,
 };
-use super::witness::{LoosePaths, Witness};
-use crate::cage::{Inmate, Lock};
+use crate::cage::{CageLock, CageOccupant};
 use crate::worker::{self, Work};
 
 /// Why a command could not be started.
-pub(super) struct Failure {
-    pub stage: Stage,
+pub(super) struct ExecFailure {
+    pub stage: StartStage,
     pub errno: i32,
 }
 
-impl Failure {
-    fn new(stage: Stage, error: &io::Error) -> Self {
+impl ExecFailure {
+    fn new(stage: StartStage, error: &io::Error) -> Self {
         let errno = error.raw_os_error().unwrap_or(libc::EIO);
         Self { stage, errno }
     }
 
     pub fn sandbox(error: impl Into<io::Error>) -> Self {
-        Self::new(Stage::Sandbox, &error.into())
+        Self::new(StartStage::Sandbox, &error.into())
     }
 }
 
 /// A command that runs.
-pub(super) struct Started {
+pub(super) struct StartedCommand {
     pub pid: Pid,
     /// Only a confined command has one.
-    pub witness: Option<Witness>,
+    pub witness: Option<DenialMonitor>,
 }
 
 pub(super) fn execute(
-    received: Received,
+    received: ReceivedRequest,
     control: &OwnedFd,
-    stack: &Stack,
-) -> Result<Started, Failure> {
-    let Received {
+    stack: &ChildStack,
+) -> Result<StartedCommand, ExecFailure> {
+    let ReceivedRequest {
         request,
         descriptors,
     } = received;
-    let execution = |error| Failure::new(Stage::Execute, &error);
+    let execution = |error| ExecFailure::new(StartStage::Execute, &error);
     let inmate = match request.image {
-        Image::Program => Inmate::Command,
-        Image::Worker => Inmate::Worker,
+        CommandImage::Program => CageOccupant::Command,
+        CommandImage::Worker => CageOccupant::Worker,
     };
     let lock = request
         .cage
@@ -65,26 +66,26 @@ pub(super) fn execute(
         .map(|cage| cage.lock(inmate))
         .transpose();
     // Before the command can make any of them.
-    let loose = request.cage.as_ref().map(LoosePaths::find);
-    let (words, to_keeper) = wire::socket_pair().map_err(Failure::sandbox)?;
+    let loose = request.cage.as_ref().map(UnmountedPaths::find);
+    let (words, to_keeper) = wire::socket_pair().map_err(ExecFailure::sandbox)?;
     let cwd = request.cwd.into_os_string().into_encoded_bytes();
-    let steps = Steps {
+    let steps = ChildSetup {
         keeper: Pid::this(),
         descriptors,
         cwd: CString::new(cwd).map_err(|error| execution(error.into()))?,
         terminal: request.terminal,
-        lock: lock.map_err(Failure::sandbox)?,
+        lock: lock.map_err(ExecFailure::sandbox)?,
         control,
         to_keeper,
     };
     let pid = match request.image {
-        Image::Program => {
-            let mut program = Program::new(request.argv, request.env).map_err(execution)?;
+        CommandImage::Program => {
+            let mut program = ExecProgram::new(request.argv, request.env).map_err(execution)?;
             // SAFETY: a keeper has a single thread; the child changes nothing but the program,
             // which is not used again.
-            unsafe { borrow_memory(stack, &mut || steps.become_program(&mut program)) }
+            unsafe { run_sharing_memory(stack, &mut || steps.become_program(&mut program)) }
         }
-        Image::Worker => {
+        CommandImage::Worker => {
             let work = request.argv.first().and_then(|name| worker::find(name));
             let work = work.ok_or_else(|| execution(Errno::ENOENT.into()))?;
             // SAFETY: a keeper has a single thread, so the child may do anything.
@@ -95,49 +96,49 @@ pub(super) fn execute(
             }
         }
     };
-    let pid = pid.map_err(Failure::sandbox)?;
+    let pid = pid.map_err(ExecFailure::sandbox)?;
     // The child's end closes with the last copy of it.
     drop(steps);
-    let listener = heard_of(pid, &words)?;
+    let listener = wait_for_exec(pid, &words)?;
     let witness = request.cage.zip(loose);
-    let witness = witness.map(|(cage, loose)| Witness::new(cage, inmate, loose, listener));
-    Ok(Started { pid, witness })
+    let witness = witness.map(|(cage, loose)| DenialMonitor::new(cage, inmate, loose, listener));
+    Ok(StartedCommand { pid, witness })
 }
 
 /// Waits until the child has become the command; returns where the kernel reports its calls.
-fn heard_of(child: Pid, words: &OwnedFd) -> Result<Option<OwnedFd>, Failure> {
+fn wait_for_exec(child: Pid, words: &OwnedFd) -> Result<Option<OwnedFd>, ExecFailure> {
     let mut listener = None;
     loop {
-        match wire::receive_word(words.as_fd()).map_err(Failure::sandbox)? {
+        match wire::receive_word(words.as_fd()).map_err(ExecFailure::sandbox)? {
             None => return Ok(listener),
-            Some(Word::Listener(descriptor)) => listener = Some(descriptor),
-            Some(Word::Failed { stage, errno }) => {
+            Some(ChildReport::Listener(descriptor)) => listener = Some(descriptor),
+            Some(ChildReport::Failed { stage, errno }) => {
                 // It is ending; that it may have been killed meanwhile is the same.
                 let _ = waitpid(child, None);
-                return Err(Failure { stage, errno });
+                return Err(ExecFailure { stage, errno });
             }
         }
     }
 }
 
 /// What the child does to itself before it becomes the command.
-struct Steps<'a> {
+struct ChildSetup<'a> {
     keeper: Pid,
-    descriptors: Descriptors,
+    descriptors: StdioDescriptors,
     cwd: CString,
     terminal: TerminalUse,
-    lock: Option<Lock>,
+    lock: Option<CageLock>,
     control: &'a OwnedFd,
     /// Takes the child's words to the keeper. It closes when there are no more.
     to_keeper: OwnedFd,
 }
 
-impl Steps<'_> {
+impl ChildSetup<'_> {
     /// Returns only if it could not, after saying why.
-    fn become_program(&self, program: &mut Program) {
+    fn become_program(&self, program: &mut ExecProgram) {
         let failure = match self.take() {
-            Ok(()) => Failure {
-                stage: Stage::Execute,
+            Ok(()) => ExecFailure {
+                stage: StartStage::Execute,
                 errno: program.execute() as i32,
             },
             Err(failure) => failure,
@@ -164,21 +165,24 @@ impl Steps<'_> {
         unsafe { libc::_exit(code) }
     }
 
-    fn tell(&self, &Failure { stage, errno }: &Failure) {
+    fn tell(&self, &ExecFailure { stage, errno }: &ExecFailure) {
         // A keeper that has gone takes this process with it.
-        let _ = send_report(self.to_keeper.as_fd(), &Report::Failed { stage, errno });
+        let _ = send_report(
+            self.to_keeper.as_fd(),
+            &KeeperReport::Failed { stage, errno },
+        );
     }
 
-    fn take(&self) -> Result<(), Failure> {
+    fn take(&self) -> Result<(), ExecFailure> {
         chdir(self.cwd.as_c_str())
-            .map_err(|error| Failure::new(Stage::WorkingDirectory, &error.into()))?;
-        self.take_place().map_err(Failure::sandbox)?;
-        self.lock().map_err(Failure::sandbox)
+            .map_err(|error| ExecFailure::new(StartStage::WorkingDirectory, &error.into()))?;
+        self.take_place().map_err(ExecFailure::sandbox)?;
+        self.lock().map_err(ExecFailure::sandbox)
     }
 
     /// Gives the process its own streams, session and lifeline.
     fn take_place(&self) -> io::Result<()> {
-        let Descriptors {
+        let StdioDescriptors {
             stdin,
             stdout,
             stderr,
@@ -198,7 +202,7 @@ impl Steps<'_> {
         if getppid() != self.keeper {
             return Err(io::Error::from_raw_os_error(libc::ESRCH));
         }
-        send_report(self.control.as_fd(), &Report::Born)?;
+        send_report(self.control.as_fd(), &KeeperReport::Born)?;
         close_on_exec_from(3)
     }
 

@@ -12,31 +12,32 @@ use nix::sys::signal::{Signal, killpg};
 use nix::sys::signalfd::SignalFd;
 use nix::unistd::Pid;
 
-use super::birth::Stack;
-use super::execute::{Failure, Started, execute};
+use super::denial_monitor::DenialMonitor;
+use super::execute::{ExecFailure, StartedCommand, execute};
 use super::namespaces::HeldNames;
-use super::server::{self, Surroundings};
+use super::server::{self, HolderIsolation};
+use super::shared_memory_fork::ChildStack;
 use super::tree;
 use super::wire::{
-    ExitRecord, Order, Received, Report, receive_order, receive_request, send_report,
+    ExitRecord, KeeperOrder, KeeperReport, ReceivedRequest, receive_order, receive_request,
+    send_report,
 };
-use super::witness::Witness;
 
 /// Runs commands, each to its end and the end of everything that it started, until the engine
 /// closes its end of the socket.
-pub(super) fn keep(control: OwnedFd, surroundings: &mut Surroundings) -> ! {
+pub(super) fn run_keeper(control: OwnedFd, surroundings: &mut HolderIsolation) -> ! {
     let code = serve(&control, surroundings).map_or(1, |()| 0);
     // SAFETY: a fork of the holder must not run what the holder registered for its own exit.
     unsafe { libc::_exit(code) }
 }
 
-fn serve(control: &OwnedFd, surroundings: &mut Surroundings) -> io::Result<()> {
+fn serve(control: &OwnedFd, surroundings: &mut HolderIsolation) -> io::Result<()> {
     let ready = surroundings
         .move_in()
-        .and_then(|()| Ok((adopt_orphans()?, Stack::new()?)));
+        .and_then(|()| Ok((adopt_orphans()?, ChildStack::new()?)));
     let (children, stack) = match ready {
         Ok(ready) => ready,
-        Err(error) => return fail(control, Failure::sandbox(error)),
+        Err(error) => return fail(control, ExecFailure::sandbox(error)),
     };
     while let Some(received) = receive_request(control.as_fd())? {
         let mut keeper = match Keeper::start(control, &children, &stack, surroundings, received) {
@@ -44,48 +45,48 @@ fn serve(control: &OwnedFd, surroundings: &mut Surroundings) -> io::Result<()> {
             Err(failure) => return fail(control, failure),
         };
         match keeper.run()? {
-            Rest::Alone => {}
+            LeftoverState::Alone => {}
             // The engine waits for the end of this process, as a sign that all of it is over.
-            Rest::LeftBehind => return Ok(()),
+            LeftoverState::LeftBehind => return Ok(()),
         }
     }
     Ok(())
 }
 
-fn fail(control: &OwnedFd, Failure { stage, errno }: Failure) -> io::Result<()> {
-    send_report(control.as_fd(), &Report::Failed { stage, errno })
+fn fail(control: &OwnedFd, ExecFailure { stage, errno }: ExecFailure) -> io::Result<()> {
+    send_report(control.as_fd(), &KeeperReport::Failed { stage, errno })
 }
 
 struct Keeper<'a> {
     control: &'a OwnedFd,
     children: &'a SignalFd,
-    leader: Leader,
-    orders: Orders,
-    witness: Option<Witness>,
+    leader: LeaderState,
+    orders: OrderIntake,
+    witness: Option<DenialMonitor>,
     names: HeldNames,
 }
 
-enum Leader {
+enum LeaderState {
     Running { pid: Pid, since: Instant },
-    Reported(Rest),
+    Reported(LeftoverState),
 }
 
 /// Whether anything of a command was there when it had ended.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Rest {
+enum LeftoverState {
     Alone,
     LeftBehind,
 }
 
-/// After [`Order::Kill`] there is nothing left to be told.
+/// After [`KeeperOrder::Kill`] there is nothing left to be told.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Orders {
+enum OrderIntake {
     Listening,
     Killing,
 }
 
 /// What can be dealt with now.
-struct Ready {
+struct ReadySources {
     ended: bool,
     attempted: bool,
     planted: bool,
@@ -93,7 +94,7 @@ struct Ready {
 }
 
 /// What reaping found.
-enum Tree {
+enum ReapedTree {
     Empty,
     Alive,
 }
@@ -102,34 +103,36 @@ impl<'a> Keeper<'a> {
     fn start(
         control: &'a OwnedFd,
         children: &'a SignalFd,
-        stack: &Stack,
-        surroundings: &mut Surroundings,
-        received: Received,
-    ) -> Result<Self, Failure> {
+        stack: &ChildStack,
+        surroundings: &mut HolderIsolation,
+        received: ReceivedRequest,
+    ) -> Result<Self, ExecFailure> {
         let since = Instant::now();
-        surroundings.tidy().map_err(Failure::sandbox)?;
+        surroundings
+            .prepare_for_command()
+            .map_err(ExecFailure::sandbox)?;
         let names = surroundings.hold_names(received.request.cage.as_ref());
-        let Started { pid, witness } = execute(received, control, stack)?;
+        let StartedCommand { pid, witness } = execute(received, control, stack)?;
         // An engine that has gone meanwhile shows again as the end of the socket.
-        let _ = send_report(control.as_fd(), &Report::Started);
+        let _ = send_report(control.as_fd(), &KeeperReport::Started);
         Ok(Self {
             control,
             children,
-            leader: Leader::Running { pid, since },
-            orders: Orders::Listening,
+            leader: LeaderState::Running { pid, since },
+            orders: OrderIntake::Listening,
             witness,
             names,
         })
     }
 
     /// Returns when the tree is empty.
-    fn run(&mut self) -> io::Result<Rest> {
+    fn run(&mut self) -> io::Result<LeftoverState> {
         loop {
             let ready = self.wait()?;
             if ready.attempted
                 && let Some(witness) = &mut self.witness
             {
-                witness.hear();
+                witness.handle_call();
             }
             if ready.planted
                 && let Some(witness) = &mut self.witness
@@ -138,14 +141,16 @@ impl<'a> Keeper<'a> {
             }
             if ready.ended {
                 while self.children.read_signal()?.is_some() {}
-                if let (Tree::Empty, Leader::Reported(rest)) = (self.reap()?, &self.leader) {
+                if let (ReapedTree::Empty, LeaderState::Reported(rest)) =
+                    (self.reap()?, &self.leader)
+                {
                     return Ok(*rest);
                 }
             }
             if ready.ordered {
                 self.obey(receive_order(self.control));
             }
-            if self.orders == Orders::Killing {
+            if self.orders == OrderIntake::Killing {
                 // Again after each death: it may have made grandchildren ours.
                 tree::signal_all(Signal::SIGKILL);
             }
@@ -153,14 +158,17 @@ impl<'a> Keeper<'a> {
     }
 
     /// Waits for an order, the end of a child, or a call that the kernel reports.
-    fn wait(&self) -> io::Result<Ready> {
+    fn wait(&self) -> io::Result<ReadySources> {
         let watch = |fd| PollFd::new(fd, PollFlags::POLLIN);
-        let listener = self.witness.as_ref().and_then(Witness::listener);
+        let listener = self.witness.as_ref().and_then(DenialMonitor::listener);
         let mut ready = vec![watch(self.children.as_fd())];
         ready.extend(listener.map(watch));
-        let alarm = self.witness.as_ref().and_then(Witness::alarm);
+        let alarm = self
+            .witness
+            .as_ref()
+            .and_then(DenialMonitor::created_path_fd);
         ready.extend(alarm.map(watch));
-        if self.orders == Orders::Listening {
+        if self.orders == OrderIntake::Listening {
             ready.push(watch(self.control.as_fd()));
         }
         match poll(&mut ready, PollTimeout::NONE) {
@@ -168,7 +176,7 @@ impl<'a> Keeper<'a> {
             Err(error) => return Err(error.into()),
         }
         let mut ready = ready.into_iter().map(|it| it.any().unwrap_or(false));
-        Ok(Ready {
+        Ok(ReadySources {
             ended: ready.next().unwrap_or(false),
             attempted: listener.is_some() && ready.next().unwrap_or(false),
             planted: alarm.is_some() && ready.next().unwrap_or(false),
@@ -176,56 +184,57 @@ impl<'a> Keeper<'a> {
         })
     }
 
-    fn obey(&mut self, order: Order) {
+    fn obey(&mut self, order: KeeperOrder) {
         match order {
-            Order::Interrupt => {
-                if let Leader::Running { pid, .. } = self.leader {
+            KeeperOrder::Interrupt => {
+                if let LeaderState::Running { pid, .. } = self.leader {
                     // Fails only if the group has ended, of which we hear next.
                     let _ = killpg(pid, Signal::SIGINT);
                 }
             }
-            Order::Terminate => {
+            KeeperOrder::Terminate => {
                 tree::signal_all(Signal::SIGTERM);
                 // A stopped process would act on the signal only when continued.
                 tree::signal_all(Signal::SIGCONT);
             }
-            Order::Kill => self.orders = Orders::Killing,
+            KeeperOrder::Kill => self.orders = OrderIntake::Killing,
         }
     }
 
     /// Reaps what has ended and reports the command itself.
-    fn reap(&mut self) -> io::Result<Tree> {
+    fn reap(&mut self) -> io::Result<ReapedTree> {
         let mut exit = None;
         let tree = loop {
             let Some(child) = wait_any()? else {
-                break Tree::Empty;
+                break ReapedTree::Empty;
             };
             match (child, &self.leader) {
-                (Child::StillRunning, _) => break Tree::Alive,
-                (Child::Ended { pid, status, usage }, Leader::Running { pid: leader, since })
-                    if pid == *leader =>
-                {
+                (ReapedChild::StillRunning, _) => break ReapedTree::Alive,
+                (
+                    ReapedChild::Ended { pid, status, usage },
+                    LeaderState::Running { pid: leader, since },
+                ) if pid == *leader => {
                     exit = Some(exit_record(status, &usage, *since));
                 }
-                (Child::Ended { .. }, _) => {}
+                (ReapedChild::Ended { .. }, _) => {}
             }
         };
-        if matches!(tree, Tree::Empty) {
+        if matches!(tree, ReapedTree::Empty) {
             // Before the engine hears of the end, so that it never finds one of them.
             self.names = HeldNames::default();
         }
         if let Some(mut exit) = exit {
-            exit.left_behind = matches!(tree, Tree::Alive);
-            self.leader = Leader::Reported(match tree {
-                Tree::Empty => Rest::Alone,
-                Tree::Alive => Rest::LeftBehind,
+            exit.left_behind = matches!(tree, ReapedTree::Alive);
+            self.leader = LeaderState::Reported(match tree {
+                ReapedTree::Empty => LeftoverState::Alone,
+                ReapedTree::Alive => LeftoverState::LeftBehind,
             });
             if let Some(witness) = &mut self.witness {
                 exit.moved_aside = witness.put_back();
-                exit.denials = witness.testify();
+                exit.denials = witness.take_denials();
             }
             // An engine that has gone needs no report.
-            let _ = send_report(self.control.as_fd(), &Report::Exited(exit));
+            let _ = send_report(self.control.as_fd(), &KeeperReport::Exited(exit));
         }
         Ok(tree)
     }
@@ -240,7 +249,7 @@ fn adopt_orphans() -> io::Result<SignalFd> {
     server::watch_children()
 }
 
-enum Child {
+enum ReapedChild {
     Ended {
         pid: Pid,
         status: libc::c_int,
@@ -250,15 +259,15 @@ enum Child {
 }
 
 /// Reaps one child without waiting; `None` when there is no child at all.
-fn wait_any() -> io::Result<Option<Child>> {
+fn wait_any() -> io::Result<Option<ReapedChild>> {
     let mut status = 0;
     // SAFETY: all zeroes is a valid rusage.
     let mut usage: libc::rusage = unsafe { std::mem::zeroed() };
     // SAFETY: both pointers are live; the call fills them.
     let pid = unsafe { libc::wait4(-1, &raw mut status, libc::WNOHANG, &raw mut usage) };
     match pid {
-        0 => Ok(Some(Child::StillRunning)),
-        1.. => Ok(Some(Child::Ended {
+        0 => Ok(Some(ReapedChild::StillRunning)),
+        1.. => Ok(Some(ReapedChild::Ended {
             pid: Pid::from_raw(pid),
             status,
             usage,

@@ -21,16 +21,16 @@ use nix::sched::{CloneFlags, unshare};
 use nix::sys::wait::{WaitStatus, waitpid};
 use nix::unistd::{ForkResult, Pid};
 
-use self::identity::Identity;
+use self::identity::NamespaceIdentity;
 pub(super) use self::names::HeldNames;
-use self::sockets::Sockets;
+use self::sockets::SocketCovers;
 use crate::cage::Cage;
 use crate::roots::NetworkAccess;
 
 /// The namespaces that a holder has moved itself into.
 #[derive(Debug)]
-pub(super) struct Namespaces {
-    sockets: Sockets,
+pub(super) struct HolderNamespaces {
+    sockets: SocketCovers,
 }
 
 /// What could not be set up; the step is for people.
@@ -40,13 +40,13 @@ pub(super) struct SetupError {
     pub source: io::Error,
 }
 
-impl Namespaces {
+impl HolderNamespaces {
     /// Moves the calling process into namespaces for the cage, and tries whether commands can be
     /// started there.
     pub fn enter(cage: &Cage) -> Result<Self, SetupError> {
         // Opened before the network namespace changes, these keep showing the host's sockets.
-        let mut sockets = Sockets::open().map_err(at("listing Unix sockets"))?;
-        let identity = Identity::prepare().map_err(at("preparing the identity map"))?;
+        let mut sockets = SocketCovers::open().map_err(at("listing Unix sockets"))?;
+        let identity = NamespaceIdentity::prepare().map_err(at("preparing the identity map"))?;
         unshare(flags(cage.network)).map_err(at("creating namespaces"))?;
         identity.map().map_err(at("mapping user and group"))?;
         mounts::confine(cage).map_err(at("mounting"))?;

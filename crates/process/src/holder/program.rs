@@ -14,15 +14,15 @@ const SHELL: &CStr = c"/bin/sh";
 /// Where programs are looked for without a `PATH`.
 const DEFAULT_PATH: &str = "/bin:/usr/bin";
 
-pub(super) struct Program {
+pub(super) struct ExecProgram {
     /// Where it may be, in the order of trying.
     places: Vec<CString>,
     /// [`SHELL`], in case it is needed, then the program's own.
-    arguments: Pointers,
-    environment: Pointers,
+    arguments: StringPointers,
+    environment: StringPointers,
 }
 
-impl Program {
+impl ExecProgram {
     pub fn new(argv: Vec<String>, env: BTreeMap<String, String>) -> io::Result<Self> {
         let name = argv.first().map_or("", String::as_str);
         let path = env.get("PATH").map_or(DEFAULT_PATH, String::as_str);
@@ -33,8 +33,8 @@ impl Program {
             .map(|(name, value)| CString::new(name + "=" + &value));
         Ok(Self {
             places,
-            arguments: Pointers::new(std::iter::once(Ok(SHELL.to_owned())).chain(arguments))?,
-            environment: Pointers::new(environment)?,
+            arguments: StringPointers::new(std::iter::once(Ok(SHELL.to_owned())).chain(arguments))?,
+            environment: StringPointers::new(environment)?,
         })
     }
 
@@ -58,7 +58,7 @@ impl Program {
     }
 }
 
-fn execute(place: &CStr, arguments: &[*const c_char], environment: &Pointers) -> Errno {
+fn execute(place: &CStr, arguments: &[*const c_char], environment: &StringPointers) -> Errno {
     // SAFETY: the place is a C string, both lists end with null and hold pointers to C strings
     // that live as long as the program.
     unsafe { libc::execve(place.as_ptr(), arguments.as_ptr(), environment.0.as_ptr()) };
@@ -79,12 +79,12 @@ fn places(name: &str, path: &str) -> Result<Vec<CString>, NulError> {
 }
 
 /// C strings and, in front of the null that ends the list, pointers to them.
-struct Pointers(
+struct StringPointers(
     Vec<*const c_char>,
     #[expect(dead_code, reason = "owns")] Vec<CString>,
 );
 
-impl Pointers {
+impl StringPointers {
     fn new(strings: impl Iterator<Item = Result<CString, NulError>>) -> Result<Self, NulError> {
         let strings = strings.collect::<Result<Vec<_>, _>>()?;
         let pointers = strings

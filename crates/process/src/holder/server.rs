@@ -13,21 +13,21 @@ use nix::sys::signalfd::{SfdFlags, SignalFd};
 use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
 use nix::unistd::{ForkResult, Pid, fork, setsid};
 
-use super::execute::Failure;
-use super::namespaces::{self, HeldNames, Namespaces, SetupError};
-use super::wire::{self, Report, Setup, SetupReply};
-use super::{keeper, tree, witness};
+use super::execute::ExecFailure;
+use super::namespaces::{self, HeldNames, HolderNamespaces, SetupError};
+use super::wire::{self, HolderSetup, KeeperReport, SetupReply};
+use super::{denial_monitor, keeper, tree};
 use crate::cage::Cage;
 
 /// Serves until the engine closes its end and every keeper has finished.
 pub(super) fn serve(socket: &OwnedFd) -> io::Result<()> {
-    witness::begin();
+    denial_monitor::begin();
     let children = isolate()?;
     let Some(setup) = wire::receive_setup(socket.as_fd())? else {
         return Ok(());
     };
-    let mut keepers = match Surroundings::set_up(setup) {
-        Ok(surroundings) => Keepers::new(surroundings),
+    let mut keepers = match HolderIsolation::set_up(setup) {
+        Ok(surroundings) => RunningKeepers::new(surroundings),
         Err(SetupError { step, source }) => {
             let errno = source.raw_os_error().unwrap_or(libc::EIO);
             let step = step.to_owned();
@@ -92,16 +92,16 @@ pub(super) fn watch_children() -> io::Result<SignalFd> {
 }
 
 /// Where this holder's commands live.
-pub(super) enum Surroundings {
+pub(super) enum HolderIsolation {
     Bare,
-    Namespaces(Namespaces),
+    Namespaces(HolderNamespaces),
 }
 
-impl Surroundings {
-    fn set_up(setup: Setup) -> Result<Self, SetupError> {
+impl HolderIsolation {
+    fn set_up(setup: HolderSetup) -> Result<Self, SetupError> {
         match setup {
-            Setup::Bare => Ok(Self::Bare),
-            Setup::Namespaces(cage) => Ok(Self::Namespaces(Namespaces::enter(&cage)?)),
+            HolderSetup::Bare => Ok(Self::Bare),
+            HolderSetup::Namespaces(cage) => Ok(Self::Namespaces(HolderNamespaces::enter(&cage)?)),
         }
     }
 
@@ -122,7 +122,7 @@ impl Surroundings {
     }
 
     /// What a keeper does before each command.
-    pub fn tidy(&mut self) -> io::Result<()> {
+    pub fn prepare_for_command(&mut self) -> io::Result<()> {
         match self {
             Self::Bare => Ok(()),
             Self::Namespaces(namespaces) => namespaces.cover_sockets(),
@@ -138,13 +138,13 @@ impl Surroundings {
     }
 }
 
-struct Keepers {
-    surroundings: Surroundings,
+struct RunningKeepers {
+    surroundings: HolderIsolation,
     running: BTreeSet<Pid>,
 }
 
-impl Keepers {
-    fn new(surroundings: Surroundings) -> Self {
+impl RunningKeepers {
+    fn new(surroundings: HolderIsolation) -> Self {
         Self {
             surroundings,
             running: BTreeSet::new(),
@@ -153,14 +153,14 @@ impl Keepers {
 
     fn start(&mut self, control: OwnedFd) -> io::Result<()> {
         match self.surroundings.fork() {
-            Ok(ForkResult::Child) => keeper::keep(control, &mut self.surroundings),
+            Ok(ForkResult::Child) => keeper::run_keeper(control, &mut self.surroundings),
             Ok(ForkResult::Parent { child }) => {
                 self.running.insert(child);
                 Ok(())
             }
             Err(error) => {
-                let Failure { stage, errno } = Failure::sandbox(error);
-                wire::send_report(control.as_fd(), &Report::Failed { stage, errno })
+                let ExecFailure { stage, errno } = ExecFailure::sandbox(error);
+                wire::send_report(control.as_fd(), &KeeperReport::Failed { stage, errno })
             }
         }
     }

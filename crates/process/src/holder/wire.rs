@@ -15,20 +15,20 @@ use nix::sys::socket::{
 };
 use serde::{Deserialize, Serialize};
 
-use self::packet::Packet;
+use self::packet::ReceivedPacket;
 use crate::cage::Cage;
 use crate::limits::MESSAGE_BYTES_MAX;
 
 /// What a holder shall be, told before anything else.
 #[derive(Debug, Serialize, Deserialize)]
-pub(crate) enum Setup {
+pub(crate) enum HolderSetup {
     /// Commands share everything with the engine but what their own cage takes.
     Bare,
     /// Commands live in namespaces made for this cage.
     Namespaces(Cage),
 }
 
-/// A holder's answer to its [`Setup`].
+/// A holder's answer to its [`HolderSetup`].
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) enum SetupReply {
     Ready,
@@ -37,9 +37,9 @@ pub(super) enum SetupReply {
 
 /// One command for a keeper to start.
 #[derive(Debug, Serialize, Deserialize)]
-pub(crate) struct Request {
+pub(crate) struct CommandRequest {
     pub argv: Vec<String>,
-    pub image: Image,
+    pub image: CommandImage,
     pub cwd: PathBuf,
     pub env: BTreeMap<String, String>,
     pub cage: Option<Cage>,
@@ -48,7 +48,7 @@ pub(crate) struct Request {
 
 /// What the first argument names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) enum Image {
+pub(crate) enum CommandImage {
     /// A program to be executed.
     Program,
     /// A [worker](crate::Worker) of this program.
@@ -64,7 +64,7 @@ pub(crate) enum TerminalUse {
 
 /// What a command reads and writes.
 #[derive(Debug)]
-pub(crate) struct Descriptors {
+pub(crate) struct StdioDescriptors {
     pub stdin: OwnedFd,
     pub stdout: OwnedFd,
     pub stderr: OwnedFd,
@@ -72,19 +72,19 @@ pub(crate) struct Descriptors {
 
 /// A request as it arrives at a keeper.
 #[derive(Debug)]
-pub(super) struct Received {
-    pub request: Request,
-    pub descriptors: Descriptors,
+pub(super) struct ReceivedRequest {
+    pub request: CommandRequest,
+    pub descriptors: StdioDescriptors,
 }
 
 /// What a keeper tells the engine.
 #[derive(Debug, Serialize, Deserialize)]
-pub(crate) enum Report {
+pub(crate) enum KeeperReport {
     /// Said by the command's process itself, before exec: the sender is its process id.
     Born,
     Started,
     Failed {
-        stage: Stage,
+        stage: StartStage,
         errno: i32,
     },
     Exited(ExitRecord),
@@ -92,7 +92,7 @@ pub(crate) enum Report {
 
 /// How far a command got that could not be started.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) enum Stage {
+pub(crate) enum StartStage {
     WorkingDirectory,
     Sandbox,
     Execute,
@@ -113,10 +113,10 @@ pub(crate) struct ExitRecord {
     pub moved_aside: bool,
 }
 
-/// What the engine tells a keeper. The end of the socket means [`Order::Kill`].
+/// What the engine tells a keeper. The end of the socket means [`KeeperOrder::Kill`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
-pub(crate) enum Order {
+pub(crate) enum KeeperOrder {
     /// SIGINT to the command's process group, as ctrl-C would do it.
     Interrupt = b'I',
     /// SIGTERM to every process of the tree.
@@ -125,7 +125,7 @@ pub(crate) enum Order {
     Kill = b'K',
 }
 
-impl Order {
+impl KeeperOrder {
     fn from_byte(byte: u8) -> Option<Self> {
         [Self::Interrupt, Self::Terminate, Self::Kill]
             .into_iter()
@@ -152,12 +152,14 @@ pub(super) fn control_pair() -> io::Result<(OwnedFd, OwnedFd)> {
     Ok((ours, theirs))
 }
 
-pub(super) fn send_setup(socket: BorrowedFd, setup: &Setup) -> io::Result<()> {
+pub(super) fn send_setup(socket: BorrowedFd, setup: &HolderSetup) -> io::Result<()> {
     packet::send_text(socket, setup, &[])
 }
 
-pub(super) fn receive_setup(socket: BorrowedFd) -> io::Result<Option<Setup>> {
-    packet::receive(socket)?.map(Packet::read).transpose()
+pub(super) fn receive_setup(socket: BorrowedFd) -> io::Result<Option<HolderSetup>> {
+    packet::receive(socket)?
+        .map(ReceivedPacket::read)
+        .transpose()
 }
 
 pub(super) fn send_reply(socket: BorrowedFd, reply: &SetupReply) -> io::Result<()> {
@@ -191,10 +193,10 @@ pub(super) fn receive_control(socket: BorrowedFd) -> io::Result<Option<OwnedFd>>
 /// Gives a command to a keeper that has none.
 pub(super) fn send_request(
     control: BorrowedFd,
-    request: &Request,
-    descriptors: &Descriptors,
+    request: &CommandRequest,
+    descriptors: &StdioDescriptors,
 ) -> io::Result<()> {
-    let Descriptors {
+    let StdioDescriptors {
         stdin,
         stdout,
         stderr,
@@ -205,7 +207,7 @@ pub(super) fn send_request(
 
 /// Waits for the next request; `None` when the engine has closed its end. Orders that come
 /// meanwhile were meant for a command that has ended.
-pub(super) fn receive_request(control: BorrowedFd) -> io::Result<Option<Received>> {
+pub(super) fn receive_request(control: BorrowedFd) -> io::Result<Option<ReceivedRequest>> {
     loop {
         let Some(mut packet) = packet::receive(control)? else {
             return Ok(None);
@@ -217,9 +219,9 @@ pub(super) fn receive_request(control: BorrowedFd) -> io::Result<Option<Received
             .descriptors
             .split_off(3.min(packet.descriptors.len()));
         let [stdin, stdout, stderr] = exactly(std::mem::replace(&mut packet.descriptors, rest))?;
-        return Ok(Some(Received {
+        return Ok(Some(ReceivedRequest {
             request: packet.read()?,
-            descriptors: Descriptors {
+            descriptors: StdioDescriptors {
                 stdin,
                 stdout,
                 stderr,
@@ -234,13 +236,13 @@ fn exactly<const N: usize>(descriptors: Vec<OwnedFd>) -> io::Result<[OwnedFd; N]
         .map_err(|_| io::Error::other("a message came without its descriptors"))
 }
 
-pub(super) fn send_report(socket: BorrowedFd, report: &Report) -> io::Result<()> {
+pub(super) fn send_report(socket: BorrowedFd, report: &KeeperReport) -> io::Result<()> {
     send_message(socket, report)
 }
 
 /// Takes the next report without waiting, with the process id of its sender; `None` when the
 /// keeper has ended.
-pub(super) fn receive_report(socket: BorrowedFd) -> io::Result<Option<(Report, u32)>> {
+pub(super) fn receive_report(socket: BorrowedFd) -> io::Result<Option<(KeeperReport, u32)>> {
     let mut json = [0_u8; MESSAGE_BYTES_MAX];
     let mut slices = [IoSliceMut::new(&mut json)];
     let mut space = nix::cmsg_space!(UnixCredentials);
@@ -264,27 +266,27 @@ pub(super) fn receive_report(socket: BorrowedFd) -> io::Result<Option<(Report, u
     Ok(Some((serde_json::from_slice(&json[..length])?, sender)))
 }
 
-pub(super) fn send_order(socket: BorrowedFd, order: Order) -> io::Result<()> {
+pub(super) fn send_order(socket: BorrowedFd, order: KeeperOrder) -> io::Result<()> {
     let flags = MsgFlags::MSG_DONTWAIT | MsgFlags::MSG_NOSIGNAL;
     send(socket.as_raw_fd(), &[order as u8], flags)?;
     Ok(())
 }
 
 /// Takes an order that has arrived. Whatever cannot be understood ends the command.
-pub(super) fn receive_order(socket: impl AsFd) -> Order {
+pub(super) fn receive_order(socket: impl AsFd) -> KeeperOrder {
     let mut byte = [0_u8; 1];
     match recv(socket.as_fd().as_raw_fd(), &mut byte, MsgFlags::empty()) {
-        Ok(1) => Order::from_byte(byte[0]).unwrap_or(Order::Kill),
-        Ok(_) | Err(_) => Order::Kill,
+        Ok(1) => KeeperOrder::from_byte(byte[0]).unwrap_or(KeeperOrder::Kill),
+        Ok(_) | Err(_) => KeeperOrder::Kill,
     }
 }
 
 /// What a child tells its keeper before it becomes the command.
-pub(super) enum Word {
+pub(super) enum ChildReport {
     /// Where the kernel will report what the command tries.
     Listener(OwnedFd),
     Failed {
-        stage: Stage,
+        stage: StartStage,
         errno: i32,
     },
 }
@@ -294,16 +296,16 @@ pub(super) fn send_listener(socket: BorrowedFd, listener: BorrowedFd) -> io::Res
 }
 
 /// Waits for a child's next word; `None` when it has become the command.
-pub(super) fn receive_word(socket: BorrowedFd) -> io::Result<Option<Word>> {
+pub(super) fn receive_word(socket: BorrowedFd) -> io::Result<Option<ChildReport>> {
     let Some(mut packet) = packet::receive(socket)? else {
         return Ok(None);
     };
     if let Some(listener) = packet.descriptors.pop() {
-        return Ok(Some(Word::Listener(listener)));
+        return Ok(Some(ChildReport::Listener(listener)));
     }
     match packet.read()? {
-        Report::Failed { stage, errno } => Ok(Some(Word::Failed { stage, errno })),
-        Report::Born | Report::Started | Report::Exited(_) => {
+        KeeperReport::Failed { stage, errno } => Ok(Some(ChildReport::Failed { stage, errno })),
+        KeeperReport::Born | KeeperReport::Started | KeeperReport::Exited(_) => {
             Err(io::ErrorKind::InvalidData.into())
         }
     }

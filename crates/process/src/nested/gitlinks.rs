@@ -85,7 +85,7 @@ fn index_of(directory: &Path) -> Option<(&Path, Vec<u8>)> {
 
 /// Returns the names of the entries that are gitlinks; none if the index is not of this kind.
 fn names(index: &[u8], id_bytes: usize) -> Option<IndexNames> {
-    let mut reader = Reader(index);
+    let mut reader = GitIndexReader(index);
     if reader.take(4)? != b"DIRC" {
         return None;
     }
@@ -96,7 +96,7 @@ fn names(index: &[u8], id_bytes: usize) -> Option<IndexNames> {
     for _ in 0..count {
         let before = reader.0.len();
         let stat = reader.take(STAT_BYTES)?;
-        let mode = Reader(&stat[MODE_OFFSET..]).number()?;
+        let mode = GitIndexReader(&stat[MODE_OFFSET..]).number()?;
         reader.take(id_bytes)?;
         let flags = reader.short()?;
         if flags & FLAG_EXTENDED != 0 {
@@ -130,9 +130,9 @@ fn names(index: &[u8], id_bytes: usize) -> Option<IndexNames> {
 }
 
 /// What is left of an index.
-struct Reader<'a>(&'a [u8]);
+struct GitIndexReader<'a>(&'a [u8]);
 
-impl<'a> Reader<'a> {
+impl<'a> GitIndexReader<'a> {
     fn take(&mut self, bytes: usize) -> Option<&'a [u8]> {
         let (taken, rest) = self.0.split_at_checked(bytes)?;
         self.0 = rest;

@@ -1,9 +1,9 @@
 use std::os::unix::net::UnixStream;
 
-use super::{PeerError, Restraint, check_peer};
+use super::{PeerError, PeerRestraint, check_peer};
 
-fn restraint(no_new_privileges: bool, filters: u32) -> Restraint {
-    Restraint {
+fn restraint(no_new_privileges: bool, filters: u32) -> PeerRestraint {
+    PeerRestraint {
         no_new_privileges,
         filters,
     }
@@ -12,8 +12,8 @@ fn restraint(no_new_privileges: bool, filters: u32) -> Restraint {
 #[test]
 fn a_process_is_known_by_what_it_cannot_take_off() {
     let status = "Name:\tbash\nNoNewPrivs:\t1\nSeccomp:\t2\nSeccomp_filters:\t3\n";
-    assert_eq!(Restraint::read(status), Some(restraint(true, 3)));
-    assert_eq!(Restraint::read("Name:\tbash\nNoNewPrivs:\t0\n"), None);
+    assert_eq!(PeerRestraint::read(status), Some(restraint(true, 3)));
+    assert_eq!(PeerRestraint::read("Name:\tbash\nNoNewPrivs:\t0\n"), None);
 }
 
 #[test]

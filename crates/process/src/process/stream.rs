@@ -11,19 +11,19 @@ use nix::unistd::pipe2;
 use troupe_protocol::command::OutputStream;
 use troupe_protocol::discard;
 
-use crate::holder::Descriptors;
+use crate::holder::StdioDescriptors;
 use crate::limits::OUTPUT_EVENT_BYTES_MAX;
 use crate::pollable::{Pollable, pollable};
 use crate::spec::{StdinMode, TerminalSize};
 
 /// One readable end, until its end.
 #[derive(Debug)]
-pub(super) struct Source {
+pub(super) struct OutputSource {
     file: Arc<Pollable>,
     buffer: BytesMut,
 }
 
-impl Source {
+impl OutputSource {
     fn new(file: Arc<Pollable>) -> Self {
         Self {
             file,
@@ -53,12 +53,12 @@ impl Source {
 
 /// What a command writes to, as long as it may still come.
 #[derive(Debug)]
-pub(super) struct Outputs {
-    stdout: Option<Source>,
-    stderr: Option<Source>,
+pub(super) struct ProcessOutputs {
+    stdout: Option<OutputSource>,
+    stderr: Option<OutputSource>,
 }
 
-impl Outputs {
+impl ProcessOutputs {
     pub fn are_open(&self) -> bool {
         self.stdout.is_some() || self.stderr.is_some()
     }
@@ -86,7 +86,7 @@ impl Outputs {
     }
 }
 
-async fn read_open(source: &mut Option<Source>) -> Option<Bytes> {
+async fn read_open(source: &mut Option<OutputSource>) -> Option<Bytes> {
     match source {
         Some(source) => source.read().await,
         None => std::future::pending().await,
@@ -95,13 +95,13 @@ async fn read_open(source: &mut Option<Source>) -> Option<Bytes> {
 
 /// Where the caller writes to.
 #[derive(Debug)]
-pub(super) enum Input {
+pub(super) enum ProcessInput {
     Closed,
     Pipe(Pollable),
     Terminal(Arc<Pollable>),
 }
 
-impl Input {
+impl ProcessInput {
     /// Waits until some bytes could be written and says how many.
     pub async fn write(&self, bytes: &[u8]) -> io::Result<usize> {
         let file = match self {
@@ -149,13 +149,13 @@ impl Input {
 
 /// Both ends of everything that a new command reads and writes.
 #[derive(Debug)]
-pub(super) struct Streams {
-    pub input: Input,
-    pub outputs: Outputs,
-    pub theirs: Descriptors,
+pub(super) struct ProcessStreams {
+    pub input: ProcessInput,
+    pub outputs: ProcessOutputs,
+    pub theirs: StdioDescriptors,
 }
 
-impl Streams {
+impl ProcessStreams {
     pub fn open(terminal: Option<TerminalSize>, stdin: StdinMode) -> io::Result<Self> {
         match terminal {
             Some(size) => Self::terminal(size),
@@ -171,12 +171,12 @@ impl Streams {
         }
         let master = Arc::new(nonblocking(pty.master)?);
         Ok(Self {
-            input: Input::Terminal(Arc::clone(&master)),
-            outputs: Outputs {
-                stdout: Some(Source::new(master)),
+            input: ProcessInput::Terminal(Arc::clone(&master)),
+            outputs: ProcessOutputs {
+                stdout: Some(OutputSource::new(master)),
                 stderr: None,
             },
-            theirs: Descriptors {
+            theirs: StdioDescriptors {
                 stdin: pty.slave.try_clone()?,
                 stdout: pty.slave.try_clone()?,
                 stderr: pty.slave,
@@ -188,19 +188,22 @@ impl Streams {
         let (stdout, their_stdout) = pipe2(OFlag::O_CLOEXEC)?;
         let (stderr, their_stderr) = pipe2(OFlag::O_CLOEXEC)?;
         let (input, their_stdin) = match mode {
-            StdinMode::Null => (Input::Closed, std::fs::File::open("/dev/null")?.into()),
+            StdinMode::Null => (
+                ProcessInput::Closed,
+                std::fs::File::open("/dev/null")?.into(),
+            ),
             StdinMode::Pipe => {
                 let (theirs, ours) = pipe2(OFlag::O_CLOEXEC)?;
-                (Input::Pipe(nonblocking(ours)?), theirs)
+                (ProcessInput::Pipe(nonblocking(ours)?), theirs)
             }
         };
         Ok(Self {
             input,
-            outputs: Outputs {
-                stdout: Some(Source::new(Arc::new(nonblocking(stdout)?))),
-                stderr: Some(Source::new(Arc::new(nonblocking(stderr)?))),
+            outputs: ProcessOutputs {
+                stdout: Some(OutputSource::new(Arc::new(nonblocking(stdout)?))),
+                stderr: Some(OutputSource::new(Arc::new(nonblocking(stderr)?))),
             },
-            theirs: Descriptors {
+            theirs: StdioDescriptors {
                 stdin: their_stdin,
                 stdout: their_stdout,
                 stderr: their_stderr,

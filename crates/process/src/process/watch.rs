@@ -13,57 +13,57 @@ use std::time::Duration;
 
 use tokio::time::{Instant, sleep_until};
 
-use super::control::Control;
-use super::stream::Outputs;
-use super::{Denial, Exit, LeftBehind, ProcessEvent};
-use crate::holder::{ExitRecord, Order, Report};
+use super::control::KeeperControl;
+use super::stream::ProcessOutputs;
+use super::{LeftBehind, ProcessEvent, ProcessExit, SandboxDenial};
+use crate::holder::{ExitRecord, KeeperOrder, KeeperReport};
 use crate::limits::{DRAIN_GRACE_MS, SWEEP_WAIT_MS};
 
 #[derive(Debug)]
-pub(super) struct Watch {
-    control: std::sync::Arc<Control>,
-    outputs: Outputs,
-    phase: Phase,
+pub(super) struct ProcessWatch {
+    control: std::sync::Arc<KeeperControl>,
+    outputs: ProcessOutputs,
+    phase: WatchPhase,
 }
 
 #[derive(Debug)]
-enum Phase {
+enum WatchPhase {
     Running,
     /// The command has ended; what it left behind may finish writing.
     Draining {
-        exit: Exit,
+        exit: ProcessExit,
         until: Instant,
     },
     /// What it left behind is being killed.
     Sweeping {
-        exit: Exit,
+        exit: ProcessExit,
         until: Instant,
     },
     /// Nobody is left to write; what was written is still in the pipe.
     Emptying {
-        exit: Exit,
+        exit: ProcessExit,
         until: Instant,
     },
     Finished,
 }
 
-enum Happened {
+enum WatchEvent {
     DeadlinePassed,
-    Reported(Option<Report>),
+    Reported(Option<KeeperReport>),
     Output(Option<ProcessEvent>),
 }
 
-impl Watch {
-    pub fn new(control: std::sync::Arc<Control>, outputs: Outputs) -> Self {
+impl ProcessWatch {
+    pub fn new(control: std::sync::Arc<KeeperControl>, outputs: ProcessOutputs) -> Self {
         Self {
             control,
             outputs,
-            phase: Phase::Running,
+            phase: WatchPhase::Running,
         }
     }
 
     pub fn is_finished(&self) -> bool {
-        matches!(self.phase, Phase::Finished)
+        matches!(self.phase, WatchPhase::Finished)
     }
 
     /// Waits for the next event; `None` once finished. Whatever is awaited is taken whole before
@@ -77,93 +77,102 @@ impl Watch {
                 return None;
             }
             match self.wait().await {
-                Happened::Output(Some(event)) => return Some(event),
-                Happened::Output(None) => {}
-                Happened::Reported(report) => self.hear(report),
-                Happened::DeadlinePassed => self.lose_patience(),
+                WatchEvent::Output(Some(event)) => return Some(event),
+                WatchEvent::Output(None) => {}
+                WatchEvent::Reported(report) => self.handle_report(report),
+                WatchEvent::DeadlinePassed => self.handle_deadline(),
             }
         }
     }
 
-    async fn wait(&mut self) -> Happened {
+    async fn wait(&mut self) -> WatchEvent {
         let (deadline, keeper_lives) = match &self.phase {
-            Phase::Running => (None, true),
-            Phase::Draining { until, .. } | Phase::Sweeping { until, .. } => (Some(*until), true),
-            Phase::Emptying { until, .. } => (Some(*until), false),
-            Phase::Finished => (None, false),
+            WatchPhase::Running => (None, true),
+            WatchPhase::Draining { until, .. } | WatchPhase::Sweeping { until, .. } => {
+                (Some(*until), true)
+            }
+            WatchPhase::Emptying { until, .. } => (Some(*until), false),
+            WatchPhase::Finished => (None, false),
         };
         let open = self.outputs.are_open();
         tokio::select! {
             // A tree that never stops writing must not keep its end from being seen.
             biased;
             () = sleep_until(deadline.unwrap_or_else(Instant::now)), if deadline.is_some() => {
-                Happened::DeadlinePassed
+                WatchEvent::DeadlinePassed
             }
-            report = self.control.report(), if keeper_lives => Happened::Reported(report),
-            output = self.outputs.read(), if open => Happened::Output(
+            report = self.control.report(), if keeper_lives => WatchEvent::Reported(report),
+            output = self.outputs.read(), if open => WatchEvent::Output(
                 output.map(|(stream, bytes)| ProcessEvent::Output { stream, bytes })
             ),
         }
     }
 
     /// Makes the steps that need no waiting; returns the exit with the last one.
-    fn settle(&mut self) -> Option<Exit> {
+    fn settle(&mut self) -> Option<ProcessExit> {
         if self.outputs.are_open() {
             return None;
         }
-        self.phase = match std::mem::replace(&mut self.phase, Phase::Finished) {
-            Phase::Draining { exit, .. } => self.sweep(exit),
-            Phase::Emptying { exit, .. } => return Some(exit),
-            unchanged @ (Phase::Running | Phase::Sweeping { .. } | Phase::Finished) => unchanged,
+        self.phase = match std::mem::replace(&mut self.phase, WatchPhase::Finished) {
+            WatchPhase::Draining { exit, .. } => self.sweep(exit),
+            WatchPhase::Emptying { exit, .. } => return Some(exit),
+            unchanged @ (WatchPhase::Running
+            | WatchPhase::Sweeping { .. }
+            | WatchPhase::Finished) => unchanged,
         };
         None
     }
 
-    fn hear(&mut self, report: Option<Report>) {
-        self.phase = match (std::mem::replace(&mut self.phase, Phase::Finished), report) {
-            (Phase::Running, Some(Report::Exited(record))) if record.left_behind => {
-                Phase::Draining {
+    fn handle_report(&mut self, report: Option<KeeperReport>) {
+        self.phase = match (
+            std::mem::replace(&mut self.phase, WatchPhase::Finished),
+            report,
+        ) {
+            (WatchPhase::Running, Some(KeeperReport::Exited(record))) if record.left_behind => {
+                WatchPhase::Draining {
                     exit: exit(&record, LeftBehind::Ended),
                     until: after(DRAIN_GRACE_MS),
                 }
             }
-            (Phase::Running, Some(Report::Exited(record))) => {
+            (WatchPhase::Running, Some(KeeperReport::Exited(record))) => {
                 empty(exit(&record, LeftBehind::Nothing))
             }
             // The keeper has ended: with everything gone, or because somebody killed it.
-            (Phase::Draining { exit, .. } | Phase::Sweeping { exit, .. }, None) => empty(exit),
-            (Phase::Running, None) => empty(killed_with_its_keeper()),
+            (WatchPhase::Draining { exit, .. } | WatchPhase::Sweeping { exit, .. }, None) => {
+                empty(exit)
+            }
+            (WatchPhase::Running, None) => empty(killed_with_its_keeper()),
             (phase, _) => phase,
         };
     }
 
-    fn lose_patience(&mut self) {
-        self.phase = match std::mem::replace(&mut self.phase, Phase::Finished) {
-            Phase::Draining { exit, .. } => self.sweep(exit),
-            Phase::Sweeping { mut exit, .. } => {
+    fn handle_deadline(&mut self) {
+        self.phase = match std::mem::replace(&mut self.phase, WatchPhase::Finished) {
+            WatchPhase::Draining { exit, .. } => self.sweep(exit),
+            WatchPhase::Sweeping { mut exit, .. } => {
                 exit.left_behind = LeftBehind::Unverified;
                 self.outputs.close();
                 empty(exit)
             }
-            Phase::Emptying { exit, .. } => {
+            WatchPhase::Emptying { exit, .. } => {
                 self.outputs.close();
                 empty(exit)
             }
-            unchanged @ (Phase::Running | Phase::Finished) => unchanged,
+            unchanged @ (WatchPhase::Running | WatchPhase::Finished) => unchanged,
         };
     }
 
-    fn sweep(&self, exit: Exit) -> Phase {
-        self.control.order(Order::Kill);
-        Phase::Sweeping {
+    fn sweep(&self, exit: ProcessExit) -> WatchPhase {
+        self.control.order(KeeperOrder::Kill);
+        WatchPhase::Sweeping {
             exit,
             until: after(SWEEP_WAIT_MS),
         }
     }
 }
 
-fn empty(exit: Exit) -> Phase {
-    Phase::Emptying {
+fn empty(exit: ProcessExit) -> WatchPhase {
+    WatchPhase::Emptying {
         exit,
         until: after(SWEEP_WAIT_MS),
     }
@@ -173,8 +182,8 @@ fn after(milliseconds: u64) -> Instant {
     Instant::now() + Duration::from_millis(milliseconds)
 }
 
-fn exit(record: &ExitRecord, left_behind: LeftBehind) -> Exit {
-    Exit {
+fn exit(record: &ExitRecord, left_behind: LeftBehind) -> ProcessExit {
+    ProcessExit {
         code: record.code,
         signal: record.signal,
         denial: denial(record),
@@ -185,17 +194,17 @@ fn exit(record: &ExitRecord, left_behind: LeftBehind) -> Exit {
     }
 }
 
-fn denial(record: &ExitRecord) -> Option<Denial> {
+fn denial(record: &ExitRecord) -> Option<SandboxDenial> {
     let what = record.denials.join(", ");
-    (!what.is_empty()).then_some(Denial {
+    (!what.is_empty()).then_some(SandboxDenial {
         what,
         moved_aside: record.moved_aside,
     })
 }
 
 /// The holder kills what a keeper could not, but nobody reports it.
-fn killed_with_its_keeper() -> Exit {
-    Exit {
+fn killed_with_its_keeper() -> ProcessExit {
+    ProcessExit {
         code: None,
         signal: Some(libc::SIGKILL),
         denial: None,

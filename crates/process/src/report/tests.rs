@@ -2,20 +2,20 @@ use expect_test::{Expect, expect};
 
 use super::*;
 
-fn check(kernel: &Kernel, choice: BackendChoice, expected: Expect) {
-    expected.assert_eq(&kernel.report(choice, &Searched::default()).to_string());
+fn check(kernel: &KernelSupport, choice: BackendChoice, expected: Expect) {
+    expected.assert_eq(&kernel.report(choice, &SearchSummary::default()).to_string());
 }
 
-fn current() -> Kernel {
-    Kernel {
+fn current() -> KernelSupport {
+    KernelSupport {
         namespaces: Ok(()),
         landlock_abi: 7,
         has_seccomp: true,
     }
 }
 
-fn in_a_container() -> Kernel {
-    Kernel {
+fn in_a_container() -> KernelSupport {
+    KernelSupport {
         namespaces: Err("creating namespaces failed: EPERM".to_owned()),
         ..current()
     }
@@ -69,7 +69,7 @@ fn a_container_that_forbids_namespaces() {
 
 #[test]
 fn a_kernel_without_anything() {
-    let kernel = Kernel {
+    let kernel = KernelSupport {
         landlock_abi: 0,
         ..in_a_container()
     };
@@ -81,7 +81,10 @@ fn a_kernel_without_anything() {
 #[test]
 fn a_choice_is_never_replaced_by_something_else() {
     let backend = |choice| in_a_container().backend(choice);
-    assert_eq!(backend(BackendChoice::Landlock), Ok(Backend::Landlock));
+    assert_eq!(
+        backend(BackendChoice::Landlock),
+        Ok(SandboxBackend::Landlock)
+    );
     assert!(backend(BackendChoice::Namespaces).is_err());
     assert!(backend(BackendChoice::Disabled).is_err());
 }

@@ -230,7 +230,7 @@ fn the_home_of_the_engine_is_guarded_where_it_could_be_written() {
     let elsewhere = scratch.directory("elsewhere");
     std::os::unix::fs::symlink(&elsewhere, work.join("link")).unwrap();
     let table = |roots: &[&str], home: &str| {
-        writable_roots(&workspace(roots), &work, &BTreeMap::new()).guarding(&work.join(home))
+        writable_roots(&workspace(roots), &work, &BTreeMap::new()).protecting_home(&work.join(home))
     };
     let missing = table(&[], "x/home");
     assert!(!missing.permits(&work.join("x/home/config.toml")));

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use troupe_process::{BackendChoice, Denial};
+use troupe_process::{BackendChoice, SandboxDenial};
 use troupe_protocol::policy::SandboxPolicy;
 
 use crate::support::{BACKENDS, confined, launcher_with, run_with, scratch, workspace_only, write};
@@ -12,7 +12,7 @@ async fn denial(backend: BackendChoice, script: &str, work: &Path) -> String {
     denial.map(|it| it.what).unwrap_or_default()
 }
 
-async fn whole_denial(backend: BackendChoice, script: &str, work: &Path) -> Option<Denial> {
+async fn whole_denial(backend: BackendChoice, script: &str, work: &Path) -> Option<SandboxDenial> {
     let spec = confined(script, workspace_only(), work);
     run_with(&launcher_with(backend), spec).await.exit.denial
 }

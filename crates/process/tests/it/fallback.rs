@@ -2,7 +2,7 @@
 
 use std::process::Command;
 
-use troupe_process::{Backend, BackendChoice, SpawnError};
+use troupe_process::{BackendChoice, SandboxBackend, SpawnError};
 
 use crate::support::{confined, launcher, launcher_with, run_with, scratch, workspace_only};
 
@@ -36,7 +36,7 @@ async fn landlock_takes_over_and_the_report_says_so() {
         "{done:?}"
     );
     let report = auto.report();
-    assert_eq!(report.backend(), Ok(Backend::Landlock));
+    assert_eq!(report.backend(), Ok(SandboxBackend::Landlock));
     assert!(report.to_string().contains("NO   .git"), "{report}");
 
     let forced = launcher_with(BackendChoice::Namespaces);

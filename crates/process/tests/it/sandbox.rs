@@ -2,7 +2,9 @@
 
 use std::net::{TcpListener, UdpSocket};
 
-use troupe_process::{Backend, BackendChoice, Launcher, LauncherOptions, LeftBehind, SpawnError};
+use troupe_process::{
+    BackendChoice, Launcher, LauncherOptions, LeftBehind, SandboxBackend, SpawnError,
+};
 use troupe_protocol::policy::SandboxPolicy;
 
 use crate::support::{
@@ -13,9 +15,9 @@ use crate::support::{
 #[test]
 fn this_machine_offers_every_backend() {
     let best = launcher().report();
-    assert_eq!(best.backend(), Ok(Backend::Namespaces), "{best}");
+    assert_eq!(best.backend(), Ok(SandboxBackend::Namespaces), "{best}");
     let second = launcher_with(BackendChoice::Landlock).report();
-    assert_eq!(second.backend(), Ok(Backend::Landlock), "{second}");
+    assert_eq!(second.backend(), Ok(SandboxBackend::Landlock), "{second}");
 }
 
 #[tokio::test]

@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use troupe_process::{
-    BackendChoice, CommandSpec, Confinement, Exit, Launcher, LauncherOptions, Process,
-    ProcessEvent, StdinMode,
+    BackendChoice, CommandSpec, Confinement, Launcher, LauncherOptions, Process, ProcessEvent,
+    ProcessExit, StdinMode,
 };
 use troupe_protocol::command::OutputStream;
 use troupe_protocol::policy::SandboxPolicy;
@@ -64,7 +64,7 @@ pub fn workspace_only() -> SandboxPolicy {
 pub struct Finished {
     pub stdout: String,
     pub stderr: String,
-    pub exit: Exit,
+    pub exit: ProcessExit,
 }
 
 pub async fn run(spec: CommandSpec) -> Finished {

@@ -3,7 +3,7 @@
 use std::io::{Read as _, Write as _};
 use std::path::PathBuf;
 
-use troupe_process::{Confinement, SpawnError, Worker, register_worker};
+use troupe_process::{Confinement, SpawnError, WorkerSpec, register_worker};
 use troupe_protocol::policy::SandboxPolicy;
 
 use crate::support::{
@@ -47,8 +47,8 @@ fn say(text: &str) {
     stdout.flush().unwrap();
 }
 
-fn worker(name: &'static str, policy: SandboxPolicy, cwd: PathBuf) -> Worker {
-    Worker {
+fn worker(name: &'static str, policy: SandboxPolicy, cwd: PathBuf) -> WorkerSpec {
+    WorkerSpec {
         name,
         env: std::collections::BTreeMap::new(),
         confinement: Confinement::Policy { policy, cwd },

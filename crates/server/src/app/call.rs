@@ -8,24 +8,24 @@ use serde_json::value::RawValue;
 use troupe_protocol::SessionId;
 use troupe_protocol::discard;
 
-use super::connection::Connection;
+use super::connection::AppConnection;
 use crate::rpc::{Outbox, RequestId, RpcError};
 
 /// What runs while a request is worked on.
 pub(super) type Handling = Pin<Box<dyn Future<Output = ()> + Send>>;
 
 #[derive(Debug)]
-pub(super) struct Call {
-    pub connection: Connection,
+pub(super) struct MethodCall {
+    pub connection: AppConnection,
     pub params: Option<Box<RawValue>>,
-    pub reply: Reply,
+    pub reply: MethodReply,
 }
 
-impl Call {
+impl MethodCall {
     /// Reads the parameters, has the handler work, and answers with what it returns.
     pub(super) fn answer<P, R, F>(
         self,
-        handler: impl FnOnce(Connection, P) -> F + Send + 'static,
+        handler: impl FnOnce(AppConnection, P) -> F + Send + 'static,
     ) -> Handling
     where
         P: DeserializeOwned + Send,
@@ -44,7 +44,7 @@ impl Call {
     /// Reads the parameters and hands the handler the reply, which it may pass on.
     pub(super) fn pass<P, F>(
         self,
-        handler: impl FnOnce(Connection, P, Reply) -> F + Send + 'static,
+        handler: impl FnOnce(AppConnection, P, MethodReply) -> F + Send + 'static,
     ) -> Handling
     where
         P: DeserializeOwned + Send,
@@ -85,13 +85,13 @@ pub(super) fn thread_id(text: &str) -> Result<SessionId, RpcError> {
 
 /// The one answer that a request gets.
 #[derive(Debug)]
-pub(super) struct Reply {
+pub(super) struct MethodReply {
     outbox: Outbox,
     /// Taken when it is answered.
     id: Option<RequestId>,
 }
 
-impl Reply {
+impl MethodReply {
     pub(super) fn new(outbox: Outbox, id: RequestId) -> Self {
         let id = Some(id);
         Self { outbox, id }
@@ -112,7 +112,7 @@ impl Reply {
 }
 
 /// Nobody is left waiting: a request that was dropped is told so.
-impl Drop for Reply {
+impl Drop for MethodReply {
     fn drop(&mut self) {
         if let Some(id) = self.id.take() {
             let outbox = self.outbox.clone();

@@ -10,8 +10,8 @@ use troupe_protocol::mcp::{self, McpOffer};
 use troupe_protocol::policy::ReasoningEffort as Effort;
 use troupe_protocol::{EventMsg, Op};
 
-use super::call::{Call, Handling};
-use super::connection::Connection;
+use super::call::{Handling, MethodCall};
+use super::connection::AppConnection;
 use super::threads::{open_thread, refused};
 use super::wire::Empty;
 use super::wire::catalogue::{
@@ -23,17 +23,19 @@ use super::wire::catalogue::{
 use super::wire::policy::ReasoningEffort;
 use crate::rpc::RpcError;
 
-pub(super) fn models(call: Call) -> Handling {
-    call.answer(|client: Connection, params: ModelListParams| async move {
-        let models = client.app().office().models();
-        let models = models.into_iter().map(model).collect();
-        let (data, next_cursor) = page(models, params.cursor.as_deref(), params.limit)?;
-        Ok(ModelListResponse { data, next_cursor })
-    })
+pub(super) fn models(call: MethodCall) -> Handling {
+    call.answer(
+        |client: AppConnection, params: ModelListParams| async move {
+            let models = client.app().host_services().models();
+            let models = models.into_iter().map(model).collect();
+            let (data, next_cursor) = page(models, params.cursor.as_deref(), params.limit)?;
+            Ok(ModelListResponse { data, next_cursor })
+        },
+    )
 }
 
 /// Tools are offered by plain names, and nothing is generated or searched by providers.
-pub(super) fn provider_capabilities(call: Call) -> Handling {
+pub(super) fn provider_capabilities(call: MethodCall) -> Handling {
     call.answer(|_, _: Empty| async move {
         Ok(ModelProviderCapabilitiesResponse {
             namespace_tools: false,
@@ -43,7 +45,7 @@ pub(super) fn provider_capabilities(call: Call) -> Handling {
     })
 }
 
-pub(super) fn collaboration_modes(call: Call) -> Handling {
+pub(super) fn collaboration_modes(call: MethodCall) -> Handling {
     call.answer(|_, _: Empty| async move {
         let mode = |name: &str, mode: &str| CollaborationModeEntry {
             name: name.to_owned(),
@@ -57,27 +59,32 @@ pub(super) fn collaboration_modes(call: Call) -> Handling {
     })
 }
 
-pub(super) fn skills(call: Call) -> Handling {
-    call.answer(|client: Connection, params: SkillsListParams| async move {
-        let cwds = match params.cwds {
-            cwds if cwds.is_empty() => vec![None],
-            cwds => cwds.into_iter().map(Some).collect(),
-        };
-        let mut data = Vec::new();
-        for cwd in cwds {
-            let found = client.app().office().skills(cwd, params.force_reload);
-            let found = found.await.map_err(RpcError::invalid_request)?;
-            data.push(skills_entry(found));
-        }
-        Ok(SkillsListResponse { data })
-    })
+pub(super) fn skills(call: MethodCall) -> Handling {
+    call.answer(
+        |client: AppConnection, params: SkillsListParams| async move {
+            let cwds = match params.cwds {
+                cwds if cwds.is_empty() => vec![None],
+                cwds => cwds.into_iter().map(Some).collect(),
+            };
+            let mut data = Vec::new();
+            for cwd in cwds {
+                let found = client
+                    .app()
+                    .host_services()
+                    .skills(cwd, params.force_reload);
+                let found = found.await.map_err(RpcError::invalid_request)?;
+                data.push(skills_entry(found));
+            }
+            Ok(SkillsListResponse { data })
+        },
+    )
 }
 
-pub(super) fn servers(call: Call) -> Handling {
+pub(super) fn servers(call: MethodCall) -> Handling {
     call.answer(
-        |client: Connection, params: McpServerStatusListParams| async move {
+        |client: AppConnection, params: McpServerStatusListParams| async move {
             let offer = match &params.thread_id {
-                None => client.app().office().servers().await,
+                None => client.app().host_services().servers().await,
                 Some(id) => {
                     let thread = open_thread(&client, id).await?;
                     let offered = |msg: &EventMsg| match msg {

@@ -9,47 +9,49 @@
 //!
 //! The request itself owns its process: it ends with the client, and the process with it.
 
+mod options;
 mod outputs;
-mod roll;
 mod run;
-mod wish;
+mod running;
 
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
 use troupe_process::{CommandSpec, Confinement};
 
-use super::call::{Call, Handling};
-use super::connection::Connection;
+use super::call::{Handling, MethodCall};
+use super::connection::AppConnection;
 use super::wire::Empty;
 use super::wire::command::{
     CommandExecParams, CommandExecResizeParams, CommandExecResponse, CommandExecTerminateParams,
     CommandExecWriteParams,
 };
 use crate::rpc::RpcError;
-use outputs::Outputs;
-use roll::Order;
-pub(super) use roll::Roll;
-use run::Run;
-use wish::Wish;
+use options::CommandOptions;
+use outputs::CommandOutputs;
+use run::ClientCommand;
+use running::CommandOrder;
+pub(super) use running::RunningCommands;
 
-pub(super) fn exec(call: Call) -> Handling {
-    call.answer(|client: Connection, params: CommandExecParams| async move {
-        let wish = Wish::check(params)?;
-        // Its name is taken before it runs, so that the next request can use it.
-        let place = match &wish.process_id {
-            Some(id) => Some(client.belongings().commands.enter(id)?),
-            None => None,
-        };
-        executed(&client, wish, place).await
-    })
+pub(super) fn exec(call: MethodCall) -> Handling {
+    call.answer(
+        |client: AppConnection, params: CommandExecParams| async move {
+            let wish = CommandOptions::check(params)?;
+            // Its name is taken before it runs, so that the next request can use it.
+            let place = match &wish.process_id {
+                Some(id) => Some(client.belongings().commands.enter(id)?),
+                None => None,
+            };
+            run_command(&client, wish, place).await
+        },
+    )
 }
 
-async fn executed(
-    client: &Connection,
-    wish: Wish,
-    place: Option<roll::Place>,
+async fn run_command(
+    client: &AppConnection,
+    wish: CommandOptions,
+    place: Option<running::CommandRegistration>,
 ) -> Result<CommandExecResponse, RpcError> {
-    let office = client.app().office();
+    let office = client.app().host_services();
     let workplace = office.workplace(wish.cwd.as_deref(), wish.sandbox_policy.clone());
     let workplace = workplace.map_err(RpcError::invalid_request)?;
     let spec = CommandSpec {
@@ -66,16 +68,18 @@ async fn executed(
     let started = workplace.launcher.spawn(spec).await;
     let process = started.map_err(|error| RpcError::invalid_request(error.to_string()))?;
     let outputs = match (&wish.process_id, wish.streams_output) {
-        (Some(id), true) => Outputs::streamed(client.clone(), id.clone(), wish.output_bytes_max),
-        _ => Outputs::collected(wish.output_bytes_max),
+        (Some(id), true) => {
+            CommandOutputs::streamed(client.clone(), id.clone(), wish.output_bytes_max)
+        }
+        _ => CommandOutputs::collected(wish.output_bytes_max),
     };
-    let run = Run::new(process, outputs, wish.time_max);
+    let run = ClientCommand::new(process, outputs, wish.time_max);
     Ok(run.finish(place).await)
 }
 
-pub(super) fn write(call: Call) -> Handling {
+pub(super) fn write(call: MethodCall) -> Handling {
     call.answer(
-        |client: Connection, params: CommandExecWriteParams| async move {
+        |client: AppConnection, params: CommandExecWriteParams| async move {
             let close = params.close_stdin == Some(true);
             if params.delta_base64.is_none() && !close {
                 let message = "command/exec/write requires deltaBase64 or closeStdin";
@@ -85,7 +89,7 @@ pub(super) fn write(call: Call) -> Handling {
             let bytes = BASE64_STANDARD.decode(text).map_err(|error| {
                 RpcError::invalid_params(format!("invalid params: deltaBase64: {error}"))
             })?;
-            let order = |reply| Order::Write {
+            let order = |reply| CommandOrder::Write {
                 bytes,
                 close,
                 reply,
@@ -100,11 +104,11 @@ pub(super) fn write(call: Call) -> Handling {
     )
 }
 
-pub(super) fn resize(call: Call) -> Handling {
+pub(super) fn resize(call: MethodCall) -> Handling {
     call.answer(
-        |client: Connection, params: CommandExecResizeParams| async move {
-            let size = wish::terminal_size(params.size)?;
-            let order = |reply| Order::Resize { size, reply };
+        |client: AppConnection, params: CommandExecResizeParams| async move {
+            let size = options::terminal_size(params.size)?;
+            let order = |reply| CommandOrder::Resize { size, reply };
             client
                 .belongings()
                 .commands
@@ -115,9 +119,9 @@ pub(super) fn resize(call: Call) -> Handling {
     )
 }
 
-pub(super) fn terminate(call: Call) -> Handling {
+pub(super) fn terminate(call: MethodCall) -> Handling {
     call.answer(
-        |client: Connection, params: CommandExecTerminateParams| async move {
+        |client: AppConnection, params: CommandExecTerminateParams| async move {
             client.belongings().commands.terminate(&params.process_id)?;
             Ok(Empty {})
         },

@@ -13,41 +13,43 @@ use tracing::Instrument as _;
 use troupe_protocol::SessionId;
 use troupe_protocol::discard;
 
-use super::absent;
-use super::belongings::Belongings;
-use super::call::{Call, Reply, parse};
-use super::lanes::Lanes;
-use super::methods::{self, Method, Stability};
-use super::subscription::Subscription;
+use super::call::{MethodCall, MethodReply, parse};
+use super::client_resources::ClientResources;
+use super::methods::{self, MethodEntry, MethodStability};
+use super::subscription::ThreadSubscription;
+use super::thread_queues::ThreadQueues;
+use super::unsupported_methods;
 use super::wire::initialize::{ClientInfo, InitializeParams, InitializeResponse};
 use super::wire::notification::ServerNotification;
-use super::{App, now_ms};
+use super::{AppServer, now_ms};
 use crate::limits::{FINISH_MS_MAX, REQUESTS_MAX};
-use crate::rpc::{Dialect, Gone, Incoming, Outbox, RequestId, RpcError, codes, decode};
+use crate::rpc::{
+    IncomingMessage, Outbox, PeerGone, RequestId, RpcDialect, RpcError, codes, decode,
+};
 
 /// The version of the protocol that clients of the Codex family ask for in the user agent.
 const COMPATIBLE_WITH: &str = "0.169.0";
 
 /// A client's place at the server. Cheap to clone.
 #[derive(Debug, Clone)]
-pub(super) struct Connection(Arc<Inner>);
+pub(super) struct AppConnection(Arc<AppConnectionInner>);
 
 #[derive(Debug)]
-struct Inner {
-    app: App,
+struct AppConnectionInner {
+    app: AppServer,
     number: u64,
     outbox: Outbox,
-    client: OnceLock<Client>,
-    lanes: Lanes,
-    subscriptions: Mutex<HashMap<SessionId, Subscription>>,
-    belongings: Belongings,
+    client: OnceLock<ClientProfile>,
+    lanes: ThreadQueues,
+    subscriptions: Mutex<HashMap<SessionId, ThreadSubscription>>,
+    belongings: ClientResources,
     places: Arc<Semaphore>,
     over: CancellationToken,
 }
 
 /// What a client said of itself.
 #[derive(Debug)]
-struct Client {
+struct ClientProfile {
     info: ClientInfo,
     experimental: bool,
     unwanted: HashSet<String>,
@@ -55,12 +57,12 @@ struct Client {
 
 /// Ends the work for a client that is gone.
 #[derive(Debug)]
-pub(super) struct Presence {
-    connection: Connection,
+pub(super) struct ConnectionGuard {
+    connection: AppConnection,
     _over: DropGuard,
 }
 
-impl Drop for Presence {
+impl Drop for ConnectionGuard {
     fn drop(&mut self) {
         self.connection.subscriptions().clear();
         self.connection.0.belongings.end();
@@ -70,36 +72,36 @@ impl Drop for Presence {
 /// A notification as it is sent.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Emitted<'a> {
+struct EmittedNotification<'a> {
     #[serde(flatten)]
     notification: &'a ServerNotification,
     emitted_at_ms: i64,
 }
 
-impl Connection {
+impl AppConnection {
     /// Takes a client in. Returns its place, what keeps it, and what is to be written to it.
-    pub(super) fn open(app: &App) -> (Self, Presence, mpsc::Receiver<Vec<u8>>) {
-        let (outbox, written) = Outbox::new(Dialect::Bare);
+    pub(super) fn open(app: &AppServer) -> (Self, ConnectionGuard, mpsc::Receiver<Vec<u8>>) {
+        let (outbox, written) = Outbox::new(RpcDialect::Bare);
         let over = CancellationToken::new();
-        let connection = Self(Arc::new(Inner {
+        let connection = Self(Arc::new(AppConnectionInner {
             app: app.clone(),
             number: app.next_number(),
             outbox,
             client: OnceLock::new(),
-            lanes: Lanes::default(),
+            lanes: ThreadQueues::default(),
             subscriptions: Mutex::default(),
-            belongings: Belongings::default(),
+            belongings: ClientResources::default(),
             places: Arc::new(Semaphore::new(REQUESTS_MAX)),
             over: over.clone(),
         }));
-        let presence = Presence {
+        let presence = ConnectionGuard {
             connection: connection.clone(),
             _over: over.drop_guard(),
         };
         (connection, presence, written)
     }
 
-    pub(super) fn app(&self) -> &App {
+    pub(super) fn app(&self) -> &AppServer {
         &self.0.app
     }
 
@@ -112,18 +114,18 @@ impl Connection {
     }
 
     /// Tells the client something, unless it does not want to know.
-    pub(super) async fn notify(&self, notification: &ServerNotification) -> Result<(), Gone> {
+    pub(super) async fn notify(&self, notification: &ServerNotification) -> Result<(), PeerGone> {
         if let ServerNotification::AccountRateLimitsUpdated(told) = notification {
             self.0.app.note_rate_limits(&told.rate_limits);
         }
-        let wanted = |client: &Client| !client.unwanted.contains(notification.method());
+        let wanted = |client: &ClientProfile| !client.unwanted.contains(notification.method());
         if !self.0.client.get().is_some_and(wanted) {
             return Ok(());
         }
         let emitted_at_ms = now_ms();
         self.0
             .outbox
-            .send(&Emitted {
+            .send(&EmittedNotification {
                 notification,
                 emitted_at_ms,
             })
@@ -135,7 +137,7 @@ impl Connection {
         // One that is gone is not needed for the others.
         discard!(self.notify(&notification).await, "the client is gone");
         let news = self.0.app.news();
-        news.say(notification, Some(self.0.number));
+        news.publish(notification, Some(self.0.number));
     }
 
     /// Waits until the requests that came are done. Those that last longer end with the client.
@@ -147,22 +149,24 @@ impl Connection {
     }
 
     /// Returns the threads that the client follows.
-    pub(super) fn subscriptions(&self) -> MutexGuard<'_, HashMap<SessionId, Subscription>> {
+    pub(super) fn subscriptions(&self) -> MutexGuard<'_, HashMap<SessionId, ThreadSubscription>> {
         let subscriptions = self.0.subscriptions.lock();
         subscriptions.unwrap_or_else(PoisonError::into_inner)
     }
 
-    pub(super) fn belongings(&self) -> &Belongings {
+    pub(super) fn belongings(&self) -> &ClientResources {
         &self.0.belongings
     }
 
     /// Takes one message of the client. Waits only for the client itself to read.
     pub(super) async fn receive(&self, text: &[u8]) {
         match decode(text) {
-            Ok(Incoming::Request { id, method, params }) => self.request(id, &method, params).await,
+            Ok(IncomingMessage::Request { id, method, params }) => {
+                self.request(id, &method, params).await
+            }
             // `initialized` says nothing that the request before did not.
-            Ok(Incoming::Notification { .. }) => {}
-            Ok(Incoming::Response(response)) => {
+            Ok(IncomingMessage::Notification { .. }) => {}
+            Ok(IncomingMessage::Response(response)) => {
                 if let Err(never) = self.0.outbox.answered(response) {
                     let error = RpcError::invalid_request(never.to_string());
                     self.refuse(None, &error).await;
@@ -198,16 +202,16 @@ impl Connection {
             Some(thread) => Some(self.0.lanes.queue(&thread).await),
             None => None,
         };
-        let call = Call {
+        let call = MethodCall {
             connection: self.clone(),
             params,
-            reply: Reply::new(self.0.outbox.clone(), id),
+            reply: MethodReply::new(self.0.outbox.clone(), id),
         };
         let over = self.0.over.clone();
         let handled = async move {
             let _place = place;
             let _turn = match turn {
-                Some(turn) => Some(turn.come().await),
+                Some(turn) => Some(turn.wait_for_place().await),
                 None => None,
             };
             (method.handle)(call).await;
@@ -223,12 +227,16 @@ impl Connection {
     }
 
     /// Finds the method, if this client may call it in this way.
-    fn admit(&self, name: &str, params: Option<&RawValue>) -> Result<&'static Method, RpcError> {
+    fn admit(
+        &self,
+        name: &str,
+        params: Option<&RawValue>,
+    ) -> Result<&'static MethodEntry, RpcError> {
         let Some(client) = self.0.client.get() else {
             return Err(RpcError::invalid_request("Not initialized"));
         };
         let method = methods::find(name).ok_or_else(|| {
-            let message = match absent::why(name) {
+            let message = match unsupported_methods::why(name) {
                 Some(why) => format!("{name} is not supported: {why}"),
                 None => format!("unknown method: {name}"),
             };
@@ -240,7 +248,7 @@ impl Connection {
         let gated = |what: &str| {
             RpcError::invalid_request(format!("{what} requires experimentalApi capability"))
         };
-        if method.stability == Stability::Experimental {
+        if method.stability == MethodStability::Experimental {
             return Err(gated(name));
         }
         match method.experimental_field(params) {
@@ -256,7 +264,7 @@ impl Connection {
         };
         let capabilities = params.capabilities.unwrap_or_default();
         let unwanted = capabilities.opt_out_notification_methods;
-        let client = Client {
+        let client = ClientProfile {
             info: params.client_info,
             experimental: capabilities.experimental_api,
             unwanted: unwanted.unwrap_or_default().into_iter().collect(),
@@ -281,7 +289,7 @@ impl Connection {
         let news = self.0.app.news().listen();
         let over = self.0.over.clone();
         // Ends with the client.
-        tokio::spawn(over.run_until_cancelled_owned(news.pass_on(self.clone())));
+        tokio::spawn(over.run_until_cancelled_owned(news.forward_to(self.clone())));
         // A client that is gone needs no answer.
         discard!(
             self.0.outbox.answer(Some(&id), Ok(&response)).await,
@@ -299,9 +307,9 @@ impl Connection {
 fn thread_of(params: Option<&RawValue>) -> Option<String> {
     #[derive(serde::Deserialize)]
     #[serde(rename_all = "camelCase")]
-    struct About {
+    struct ThreadReference {
         thread_id: String,
     }
-    let about: Result<About, _> = serde_json::from_str(params?.get());
+    let about: Result<ThreadReference, _> = serde_json::from_str(params?.get());
     about.ok().map(|about| about.thread_id)
 }

@@ -12,8 +12,8 @@ use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
 use tokio::fs;
 
-use super::call::{Call, Handling};
-use super::connection::Connection;
+use super::call::{Handling, MethodCall};
+use super::connection::AppConnection;
 use super::wire::Empty;
 use super::wire::files::{
     FsCreateDirectoryParams, FsDirectoryEntry, FsGetMetadataResponse, FsPathParams,
@@ -22,10 +22,10 @@ use super::wire::files::{
 use crate::limits::{DIRECTORY_ENTRIES_MAX, FILE_BYTES_MAX};
 use crate::rpc::RpcError;
 pub(super) use copy::copy;
-pub(super) use watch::{Watches, unwatch, watch};
+pub(super) use watch::{FileWatches, unwatch, watch};
 
-pub(super) fn read(call: Call) -> Handling {
-    call.answer(|_: Connection, FsPathParams { path }| async move {
+pub(super) fn read(call: MethodCall) -> Handling {
+    call.answer(|_: AppConnection, FsPathParams { path }| async move {
         absolute(&path)?;
         let failed = |error| failure("read", &path, &error);
         let about = fs::metadata(&path).await.map_err(failed)?;
@@ -45,8 +45,8 @@ pub(super) fn read(call: Call) -> Handling {
     })
 }
 
-pub(super) fn write(call: Call) -> Handling {
-    call.answer(|_: Connection, params: FsWriteFileParams| async move {
+pub(super) fn write(call: MethodCall) -> Handling {
+    call.answer(|_: AppConnection, params: FsWriteFileParams| async move {
         absolute(&params.path)?;
         let bytes = BASE64_STANDARD.decode(params.data_base64);
         let bytes = bytes.map_err(|error| {
@@ -58,9 +58,9 @@ pub(super) fn write(call: Call) -> Handling {
     })
 }
 
-pub(super) fn create_directory(call: Call) -> Handling {
+pub(super) fn create_directory(call: MethodCall) -> Handling {
     call.answer(
-        |_: Connection, params: FsCreateDirectoryParams| async move {
+        |_: AppConnection, params: FsCreateDirectoryParams| async move {
             absolute(&params.path)?;
             let made = match params.recursive {
                 None | Some(true) => fs::create_dir_all(&params.path).await,
@@ -72,8 +72,8 @@ pub(super) fn create_directory(call: Call) -> Handling {
     )
 }
 
-pub(super) fn metadata(call: Call) -> Handling {
-    call.answer(|_: Connection, FsPathParams { path }| async move {
+pub(super) fn metadata(call: MethodCall) -> Handling {
+    call.answer(|_: AppConnection, FsPathParams { path }| async move {
         absolute(&path)?;
         let failed = |error| failure("look at", &path, &error);
         let itself = fs::symlink_metadata(&path).await.map_err(failed)?;
@@ -88,8 +88,8 @@ pub(super) fn metadata(call: Call) -> Handling {
     })
 }
 
-pub(super) fn read_directory(call: Call) -> Handling {
-    call.answer(|_: Connection, FsPathParams { path }| async move {
+pub(super) fn read_directory(call: MethodCall) -> Handling {
+    call.answer(|_: AppConnection, FsPathParams { path }| async move {
         absolute(&path)?;
         let failed = |error| failure("read", &path, &error);
         let mut found = fs::read_dir(&path).await.map_err(failed)?;
@@ -115,10 +115,10 @@ pub(super) fn read_directory(call: Call) -> Handling {
     })
 }
 
-pub(super) fn remove(call: Call) -> Handling {
-    call.answer(|_: Connection, params: FsRemoveParams| async move {
+pub(super) fn remove(call: MethodCall) -> Handling {
+    call.answer(|_: AppConnection, params: FsRemoveParams| async move {
         absolute(&params.path)?;
-        match removed(&params.path, params.recursive.unwrap_or(true)).await {
+        match remove_path(&params.path, params.recursive.unwrap_or(true)).await {
             Err(error) if error.kind() == ErrorKind::NotFound && params.force.unwrap_or(true) => {
                 Ok(Empty {})
             }
@@ -129,7 +129,7 @@ pub(super) fn remove(call: Call) -> Handling {
 }
 
 /// Removes a link, never what it leads to.
-async fn removed(path: &Path, recursive: bool) -> io::Result<()> {
+async fn remove_path(path: &Path, recursive: bool) -> io::Result<()> {
     if !fs::symlink_metadata(path).await?.is_dir() {
         return fs::remove_file(path).await;
     }

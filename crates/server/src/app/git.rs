@@ -7,17 +7,17 @@ use std::path::Path;
 use troupe_process::GitReader;
 use troupe_protocol::policy::SandboxPolicy;
 
-use super::call::{Call, Handling};
-use super::connection::Connection;
-use super::office::Office;
+use super::call::{Handling, MethodCall};
+use super::connection::AppConnection;
+use super::host_services::HostServices;
 use super::wire::git::{GitDiffToRemoteParams, GitDiffToRemoteResponse};
 use crate::limits::DIFF_NEW_FILES_MAX;
 use crate::rpc::RpcError;
 
-pub(super) fn diff_to_remote(call: Call) -> Handling {
+pub(super) fn diff_to_remote(call: MethodCall) -> Handling {
     call.answer(
-        |client: Connection, params: GitDiffToRemoteParams| async move {
-            let git = Git::open(client.app().office(), &params.cwd).await?;
+        |client: AppConnection, params: GitDiffToRemoteParams| async move {
+            let git = GitCommand::open(client.app().host_services(), &params.cwd).await?;
             let sha = git.newest_shared().await?;
             let known = ["diff", "--no-ext-diff", "--no-textconv", &sha, "--"];
             let known = git.run(&known).await?;
@@ -30,19 +30,19 @@ pub(super) fn diff_to_remote(call: Call) -> Handling {
     )
 }
 
-struct Git<'a> {
+struct GitCommand<'a> {
     reader: GitReader,
     cwd: &'a Path,
 }
 
 /// What a git came to.
-struct Said {
+struct GitReply {
     exit_code: i32,
     stdout: String,
     stderr: String,
 }
 
-impl Said {
+impl GitReply {
     fn success(self) -> Result<String, RpcError> {
         if self.exit_code == 0 {
             return Ok(self.stdout);
@@ -52,8 +52,8 @@ impl Said {
     }
 }
 
-impl<'a> Git<'a> {
-    async fn open(office: &dyn Office, cwd: &'a Path) -> Result<Self, RpcError> {
+impl<'a> GitCommand<'a> {
+    async fn open(office: &dyn HostServices, cwd: &'a Path) -> Result<Self, RpcError> {
         let workplace = office
             .workplace(Some(cwd), Some(SandboxPolicy::read_only()))
             .map_err(RpcError::invalid_request)?;
@@ -119,10 +119,10 @@ impl<'a> Git<'a> {
         said.success()
     }
 
-    async fn run(&self, arguments: &[&str]) -> Result<Said, RpcError> {
+    async fn run(&self, arguments: &[&str]) -> Result<GitReply, RpcError> {
         let done = self.reader.run(arguments).await;
         let done = done.map_err(|error| RpcError::invalid_request(error.to_string()))?;
-        Ok(Said {
+        Ok(GitReply {
             exit_code: done.code.unwrap_or(-1),
             stdout: String::from_utf8_lossy(&done.stdout).into_owned(),
             stderr: done.stderr,

@@ -10,9 +10,9 @@ use troupe_protocol::usage::TokenUsageInfo;
 use troupe_protocol::{
     CallId, EventMsg, PendingQuestion, SessionId, SubmissionId, TaskOutcome, TurnItem,
 };
-use troupe_store::{Error, LiveHistory, SessionSummary, Store};
+use troupe_store::{LiveHistory, SessionStore, SessionSummary, StoreError};
 
-use super::translate::collab::{self, Collaboration};
+use super::translate::collab::{self, CollaborationItem};
 use super::translate::{error_info, items, review};
 use super::wire::item::ThreadItem;
 use super::wire::thread::{
@@ -22,7 +22,7 @@ use super::wire::turn::{ItemsView, Turn, TurnError, TurnStatus};
 
 /// What the log of a session tells.
 #[derive(Debug)]
-pub(super) struct Stored {
+pub(super) struct StoredThread {
     pub meta: SessionMeta,
     pub turns: Vec<Turn>,
     pub context: Option<TurnContext>,
@@ -41,8 +41,8 @@ pub(super) struct Stored {
     review: Option<(SubmissionId, i64)>,
 }
 
-impl Stored {
-    pub(super) async fn read(store: &dyn Store, id: SessionId) -> Result<Self, Error> {
+impl StoredThread {
+    pub(super) async fn read(store: &dyn SessionStore, id: SessionId) -> Result<Self, StoreError> {
         let mut pieces = vec![store.read_live(id).await?];
         while let Some(earlier) = before(pieces.last()) {
             pieces.push(store.read_live_at(id, earlier).await?);
@@ -198,7 +198,7 @@ impl Stored {
             | EventMsg::CollabCloseEnd(_)
             | EventMsg::CollabResumeBegin(_)
             | EventMsg::CollabResumeEnd(_)) => {
-                if let Some(Collaboration::Ended(_, item)) = Collaboration::of(&other)
+                if let Some(CollaborationItem::Ended(_, item)) = CollaborationItem::of(&other)
                     && let Some(turn) = self.turn(&id)
                 {
                     turn.items.push(item);
@@ -330,7 +330,7 @@ fn is_collaboration(item: &ThreadItem, call: &str) -> bool {
 }
 
 /// Returns where to read on to know what a compaction has replaced.
-fn before(piece: Option<&LiveHistory>) -> Option<troupe_store::Position> {
+fn before(piece: Option<&LiveHistory>) -> Option<troupe_store::LogPosition> {
     let piece = piece?;
     let (_, first) = piece.records.first()?;
     matches!(first.record, RolloutRecord::Compacted(_)).then_some(piece.start)

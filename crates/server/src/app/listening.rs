@@ -23,16 +23,16 @@ use tokio::task::JoinSet;
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 use troupe_protocol::discard;
-use troupe_transport::{Address, Protocol};
+use troupe_transport::{NetProtocol, SessionAddress};
 
-use super::App;
+use super::AppServer;
 use super::socket::converse;
 use crate::connection::{accept_net, accept_unix};
-use crate::guard::Guard;
+use crate::guard::OriginGuard;
 use crate::limits::{CONNECTIONS_MAX, ENDING_MS_MAX, MESSAGE_BYTES_MAX};
-use crate::listen::{Bound, Error, Listener, Options, offers};
-use crate::lobby::{Entry, Places};
-use crate::token::Token;
+use crate::listen::{BoundListener, BoundListeners, ListenError, ListenOptions, offers};
+use crate::lobby::{ConnectionEntry, ConnectionPlaces};
+use crate::token::AccessToken;
 use crate::web::{admit_user, check, serve_http, show_token};
 
 /// How much longer than it may be a message is read, so that it is answered.
@@ -40,25 +40,25 @@ const MESSAGE_SLACK_BYTES: usize = 1024 * 1024;
 
 /// Addresses that are bound, and who may come in.
 #[derive(Debug)]
-pub struct AppListener(Bound);
+pub struct AppListener(BoundListeners);
 
 /// Who is let in over the network.
 #[derive(Debug, Clone)]
-struct Door {
-    guard: Arc<Guard>,
-    token: Arc<Token>,
+struct NetworkAdmission {
+    guard: Arc<OriginGuard>,
+    token: Arc<AccessToken>,
 }
 
 /// How one connection came.
-struct Way {
+struct AcceptedConnection {
     /// Without a door the other end is known to be the user.
-    door: Option<Door>,
-    entry: Entry,
+    door: Option<NetworkAdmission>,
+    entry: ConnectionEntry,
 }
 
 /// What requests of one connection are served with.
 #[derive(Debug, Clone)]
-struct Desk {
+struct UpgradeContext {
     /// Takes the connection once it is a WebSocket.
     upgraded: mpsc::Sender<WebSocket>,
     ending: CancellationToken,
@@ -66,15 +66,15 @@ struct Desk {
 
 impl AppListener {
     /// Binds every address of the options: Unix sockets and WebSockets.
-    pub async fn bind(options: Options) -> Result<Self, Error> {
-        let is_served = |address: &Address| {
+    pub async fn bind(options: ListenOptions) -> Result<Self, ListenError> {
+        let is_served = |address: &SessionAddress| {
             matches!(
                 address,
-                Address::Unix(_) | Address::Net(Protocol::WebSocket, _)
+                SessionAddress::Unix(_) | SessionAddress::Net(NetProtocol::WebSocket, _)
             )
         };
         let options = options.only(is_served, "unix://PATH or ws://IP:PORT")?;
-        Bound::bind(options).await.map(Self)
+        BoundListeners::bind(options).await.map(Self)
     }
 
     /// Returns where clients find it, ports that the system chose included.
@@ -84,42 +84,42 @@ impl AppListener {
             None => "ws",
         };
         self.0.addresses().map(move |address| match address {
-            Address::Net(_, place) => format!("{scheme}://{place}"),
-            Address::Unix(path) => format!("unix://{}", path.display()),
-            Address::Stdio => "stdio://".to_owned(),
+            SessionAddress::Net(_, place) => format!("{scheme}://{place}"),
+            SessionAddress::Unix(path) => format!("unix://{}", path.display()),
+            SessionAddress::Stdio => "stdio://".to_owned(),
         })
     }
 
     /// Serves until `ending` says so. The threads of the app go on.
-    pub async fn run(self, app: &App, ending: CancellationToken) {
+    pub async fn run(self, app: &AppServer, ending: CancellationToken) {
         let bound = self.0;
         let keepalive = bound.keepalive;
-        let door = Door {
+        let door = NetworkAdmission {
             guard: Arc::new(bound.guard),
             // Nobody comes where nothing listens.
-            token: Arc::new(bound.token.unwrap_or_else(Token::random)),
+            token: Arc::new(bound.token.unwrap_or_else(AccessToken::random)),
         };
-        let places = Places::new(CONNECTIONS_MAX);
+        let places = ConnectionPlaces::new(CONNECTIONS_MAX);
         let mut accepting = JoinSet::new();
         for listener in bound.listeners {
             let (app, places, until) = (app.clone(), places.clone(), ending.clone());
             match listener {
-                Listener::Stdio => {}
-                Listener::Unix(_, socket) => {
+                BoundListener::Stdio => {}
+                BoundListener::Unix(_, socket) => {
                     let served = move |stream, entry| {
                         let (app, until) = (app.clone(), until.clone());
-                        let way = Way { door: None, entry };
+                        let way = AcceptedConnection { door: None, entry };
                         async move { serve(&app, stream, way, keepalive, until).await }
                     };
                     accepting.spawn(accept_unix(socket, places, ending.clone(), served));
                 }
-                Listener::Net(_, protocol, listener) => {
+                BoundListener::Net(_, protocol, listener) => {
                     let tls = bound.tls.as_ref().map(|tls| tls.acceptor(offers(protocol)));
                     let door = door.clone();
                     let served = move |stream, entry| {
                         let (app, until) = (app.clone(), until.clone());
                         let door = Some(door.clone());
-                        let way = Way { door, entry };
+                        let way = AcceptedConnection { door, entry };
                         async move { serve(&app, stream, way, keepalive, until).await }
                     };
                     let ending = ending.clone();
@@ -139,14 +139,14 @@ impl AppListener {
 
 /// Serves one connection.
 async fn serve(
-    app: &App,
+    app: &AppServer,
     stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
-    way: Way,
+    way: AcceptedConnection,
     keepalive: Duration,
     ending: CancellationToken,
 ) {
     let (upgraded, mut sockets) = mpsc::channel(1);
-    let desk = Desk {
+    let desk = UpgradeContext {
         upgraded,
         ending: ending.clone(),
     };
@@ -158,12 +158,12 @@ async fn serve(
     }
 }
 
-fn router(desk: Desk, door: Option<Door>) -> Router {
+fn router(desk: UpgradeContext, door: Option<NetworkAdmission>) -> Router {
     let clients = Router::new().fallback(any(upgrade));
     let probes = Router::new()
         .route("/healthz", get(async || "ok\n"))
         .route("/readyz", get(ready));
-    let Some(Door { guard, token }) = door else {
+    let Some(NetworkAdmission { guard, token }) = door else {
         let clients = clients.layer(middleware::from_fn(admit_user));
         return clients.merge(probes).with_state(desk);
     };
@@ -175,7 +175,7 @@ fn router(desk: Desk, door: Option<Door>) -> Router {
         .with_state(desk)
 }
 
-async fn ready(State(desk): State<Desk>) -> Response {
+async fn ready(State(desk): State<UpgradeContext>) -> Response {
     if desk.ending.is_cancelled() {
         return (StatusCode::SERVICE_UNAVAILABLE, "the server is ending\n").into_response();
     }
@@ -183,7 +183,7 @@ async fn ready(State(desk): State<Desk>) -> Response {
 }
 
 async fn upgrade(
-    State(desk): State<Desk>,
+    State(desk): State<UpgradeContext>,
     upgrade: Result<WebSocketUpgrade, WebSocketUpgradeRejection>,
 ) -> Response {
     let upgrade = match upgrade {

@@ -3,29 +3,29 @@
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-use super::call::{Call, Handling};
+use super::call::{Handling, MethodCall};
 use super::{
     account, catalogue, commands, files, git, reviews, search, servers, settings, threads, trees,
     turns, usage,
 };
 
-pub(super) struct Method {
+pub(super) struct MethodEntry {
     pub name: &'static str,
-    pub stability: Stability,
+    pub stability: MethodStability,
     /// Parameters that may still change.
     experimental_fields: &'static [&'static str],
-    pub handle: fn(Call) -> Handling,
+    pub handle: fn(MethodCall) -> Handling,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Stability {
+pub(super) enum MethodStability {
     Stable,
     /// For clients that said that they can live with changes.
     Experimental,
 }
 
-const METHODS: &[Method] = &[
-    stable("thread/start", threads::start).but(&[
+const METHODS: &[MethodEntry] = &[
+    stable("thread/start", threads::start).with_experimental_fields(&[
         "permissions",
         "dynamicTools",
         "environments",
@@ -35,7 +35,7 @@ const METHODS: &[Method] = &[
         "projectId",
         "runtimeWorkspaceRoots",
     ]),
-    stable("thread/resume", threads::resume).but(&[
+    stable("thread/resume", threads::resume).with_experimental_fields(&[
         "excludeTurns",
         "history",
         "initialTurnsPage",
@@ -43,14 +43,18 @@ const METHODS: &[Method] = &[
         "permissions",
         "runtimeWorkspaceRoots",
     ]),
-    stable("thread/fork", threads::fork).but(&[
+    stable("thread/fork", threads::fork).with_experimental_fields(&[
         "beforeTurnId",
         "excludeTurns",
         "path",
         "permissions",
         "runtimeWorkspaceRoots",
     ]),
-    stable("thread/list", threads::list).but(&["ancestorThreadId", "parentThreadId", "projectId"]),
+    stable("thread/list", threads::list).with_experimental_fields(&[
+        "ancestorThreadId",
+        "parentThreadId",
+        "projectId",
+    ]),
     stable("thread/loaded/list", threads::loaded),
     stable("thread/read", threads::read),
     stable("thread/archive", threads::archive),
@@ -62,7 +66,7 @@ const METHODS: &[Method] = &[
     stable("thread/compact/start", threads::compact),
     stable("thread/rollback", threads::roll_back),
     stable("thread/unsubscribe", threads::unsubscribe),
-    stable("turn/start", turns::start).but(&[
+    stable("turn/start", turns::start).with_experimental_fields(&[
         "additionalContext",
         "collaborationMode",
         "environments",
@@ -71,7 +75,8 @@ const METHODS: &[Method] = &[
         "responsesapiClientMetadata",
         "runtimeWorkspaceRoots",
     ]),
-    stable("turn/steer", turns::steer).but(&["additionalContext", "responsesapiClientMetadata"]),
+    stable("turn/steer", turns::steer)
+        .with_experimental_fields(&["additionalContext", "responsesapiClientMetadata"]),
     stable("turn/interrupt", turns::interrupt),
     stable("review/start", reviews::start),
     stable("model/list", catalogue::models),
@@ -106,7 +111,7 @@ const METHODS: &[Method] = &[
     experimental("fuzzyFileSearch/sessionUpdate", search::update_session),
     experimental("fuzzyFileSearch/sessionStop", search::stop_session),
     stable("gitDiffToRemote", git::diff_to_remote),
-    stable("command/exec", commands::exec).but(&["permissionProfile"]),
+    stable("command/exec", commands::exec).with_experimental_fields(&["permissionProfile"]),
     stable("command/exec/write", commands::write),
     stable("command/exec/resize", commands::resize),
     stable("command/exec/terminate", commands::terminate),
@@ -120,29 +125,29 @@ const METHODS: &[Method] = &[
     stable("agent/stop", trees::stop),
 ];
 
-pub(super) fn find(name: &str) -> Option<&'static Method> {
+pub(super) fn find(name: &str) -> Option<&'static MethodEntry> {
     METHODS.iter().find(|method| method.name == name)
 }
 
-const fn stable(name: &'static str, handle: fn(Call) -> Handling) -> Method {
-    Method {
+const fn stable(name: &'static str, handle: fn(MethodCall) -> Handling) -> MethodEntry {
+    MethodEntry {
         name,
-        stability: Stability::Stable,
+        stability: MethodStability::Stable,
         experimental_fields: &[],
         handle,
     }
 }
 
-const fn experimental(name: &'static str, handle: fn(Call) -> Handling) -> Method {
-    Method {
-        stability: Stability::Experimental,
+const fn experimental(name: &'static str, handle: fn(MethodCall) -> Handling) -> MethodEntry {
+    MethodEntry {
+        stability: MethodStability::Experimental,
         ..stable(name, handle)
     }
 }
 
-impl Method {
+impl MethodEntry {
     /// Names the parameters that may still change.
-    const fn but(self, experimental_fields: &'static [&'static str]) -> Self {
+    const fn with_experimental_fields(self, experimental_fields: &'static [&'static str]) -> Self {
         Self {
             experimental_fields,
             ..self

@@ -13,7 +13,7 @@ use super::now_ms;
 use super::translate::AskedItem;
 use super::translate::items::{self, actions, command_line};
 use super::wire::approval as wire;
-use crate::rpc::{Gone, Outbox, PeerRequest, RpcError};
+use crate::rpc::{Outbox, PeerGone, PeerRequest, RpcError};
 
 /// Returns the item that it is about, and its turn.
 pub(super) fn item(question: &PendingQuestion) -> Option<AskedItem> {
@@ -41,7 +41,7 @@ pub(super) async fn put(
     asked: &PendingQuestion,
     outbox: &Outbox,
     root: &str,
-) -> Result<PeerRequest, Gone> {
+) -> Result<PeerRequest, PeerGone> {
     let agent = asked.agent();
     let thread_id = agent.map_or_else(|| root.to_owned(), |agent| agent.session_id.to_string());
     let agent_path = agent.map(|agent| agent.path.clone());

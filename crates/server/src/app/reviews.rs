@@ -5,9 +5,9 @@ use troupe_protocol::op::{ConfigureSession, ReviewRequest, ReviewTarget};
 use troupe_protocol::policy::EffortChoice;
 use troupe_protocol::session::{SessionSource, TurnOverrides};
 
-use super::call::{Call, Handling};
-use super::connection::Connection;
-use super::subscription::Control;
+use super::call::{Handling, MethodCall};
+use super::connection::AppConnection;
+use super::subscription::ThreadControl;
 use super::threads::{self, open_thread};
 use super::turns;
 use super::wire::review::{ReviewDelivery, ReviewStartParams, ReviewTarget as Target};
@@ -16,7 +16,7 @@ use crate::rpc::RpcError;
 /// Characters of a commit's name that people read.
 const SHORT_SHA_CHARS: usize = 7;
 
-pub(super) fn start(call: Call) -> Handling {
+pub(super) fn start(call: MethodCall) -> Handling {
     call.pass(|client, params: ReviewStartParams, reply| async move {
         let request = match request(params.target) {
             Ok(request) => request,
@@ -28,8 +28,8 @@ pub(super) fn start(call: Call) -> Handling {
         };
         match place {
             Ok(thread) => {
-                let control = |reply| Control::Review { request, reply };
-                turns::hand_over(&client, &thread, reply, control).await;
+                let control = |reply| ThreadControl::Review { request, reply };
+                turns::send_to_subscription(&client, &thread, reply, control).await;
             }
             Err(error) => reply.refuse(error).await,
         }
@@ -38,7 +38,7 @@ pub(super) fn start(call: Call) -> Handling {
 
 /// Opens a thread that has the settings of another, and none of its history: a reviewer is
 /// told what to look at, not what was said before.
-async fn detached(client: &Connection, beside: &str) -> Result<String, RpcError> {
+async fn detached(client: &AppConnection, beside: &str) -> Result<String, RpcError> {
     let thread = open_thread(client, beside).await?;
     let context = thread.context().await.map_err(threads::refused)?;
     let request = ConfigureSession {
@@ -59,7 +59,7 @@ async fn detached(client: &Connection, beside: &str) -> Result<String, RpcError>
         },
         ..ConfigureSession::default()
     };
-    let opened = client.app().house().start(request).await;
+    let opened = client.app().session_pool().start(request).await;
     let opened = opened.map_err(threads::not_open)?;
     let id = opened.id().to_string();
     threads::introduce(client, opened).await;

@@ -18,8 +18,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::task::spawn_blocking;
 use tokio_util::sync::CancellationToken;
 
-use super::call::{Call, Handling};
-use super::connection::Connection;
+use super::call::{Handling, MethodCall};
+use super::connection::AppConnection;
 use super::wire::Empty;
 use super::wire::search::{
     FuzzyFileSearchParams, FuzzyFileSearchResponse, FuzzyFileSearchSessionStartParams,
@@ -27,24 +27,24 @@ use super::wire::search::{
 };
 use crate::limits::{SEARCH_ROOTS_MAX, SEARCH_SESSIONS_MAX};
 use crate::rpc::RpcError;
-use ranking::Ranking;
-use session::Session;
+use ranking::PathRanking;
+use session::SearchSession;
 
 /// The searches of one client.
 #[derive(Debug, Default)]
-pub(super) struct Searches {
+pub(super) struct ClientSearches {
     /// By the names that the client gave them.
-    sessions: Mutex<HashMap<String, Session>>,
+    sessions: Mutex<HashMap<String, SearchSession>>,
     /// Searches that one with the same token ends.
     tokens: Mutex<HashMap<String, CancellationToken>>,
 }
 
-impl Searches {
+impl ClientSearches {
     pub(super) fn end(&self) {
         self.sessions().clear();
     }
 
-    fn sessions(&self) -> MutexGuard<'_, HashMap<String, Session>> {
+    fn sessions(&self) -> MutexGuard<'_, HashMap<String, SearchSession>> {
         let sessions = self.sessions.lock();
         sessions.unwrap_or_else(PoisonError::into_inner)
     }
@@ -61,32 +61,32 @@ impl Searches {
     }
 }
 
-pub(super) fn search(call: Call) -> Handling {
+pub(super) fn search(call: MethodCall) -> Handling {
     call.answer(
-        |client: Connection, params: FuzzyFileSearchParams| async move {
-            let roots = checked(params.roots)?;
+        |client: AppConnection, params: FuzzyFileSearchParams| async move {
+            let roots = checked_roots(params.roots)?;
             let stop = CancellationToken::new();
             // Ends with the request, whatever that ends with.
             let _stop = stop.clone().drop_guard();
             let searches = &client.belongings().searches;
             searches.take_over(params.cancellation_token, &stop);
             let found = spawn_blocking(move || {
-                let mut ranking = Ranking::new(&params.query);
+                let mut ranking = PathRanking::new(&params.query);
                 if !ranking.is_empty() {
                     paths::walk(&roots, &stop, |path| ranking.consider(&path));
                 }
                 ranking.results(&roots)
             });
-            let files = found.await.map_err(|_| lost())?;
+            let files = found.await.map_err(|_| search_failed())?;
             Ok(FuzzyFileSearchResponse { files })
         },
     )
 }
 
-pub(super) fn start_session(call: Call) -> Handling {
+pub(super) fn start_session(call: MethodCall) -> Handling {
     call.answer(
-        |client: Connection, params: FuzzyFileSearchSessionStartParams| async move {
-            let roots = checked(params.roots)?;
+        |client: AppConnection, params: FuzzyFileSearchSessionStartParams| async move {
+            let roots = checked_roots(params.roots)?;
             let id = params.session_id;
             let mut sessions = client.belongings().searches.sessions();
             if !sessions.contains_key(&id) && sessions.len() >= SEARCH_SESSIONS_MAX {
@@ -96,7 +96,7 @@ pub(super) fn start_session(call: Call) -> Handling {
                 );
                 return Err(RpcError::invalid_request(message));
             }
-            let session = Session::start(client.clone(), id.clone(), roots);
+            let session = SearchSession::start(client.clone(), id.clone(), roots);
             // One of the same name ends.
             sessions.insert(id, session);
             Ok(Empty {})
@@ -104,9 +104,9 @@ pub(super) fn start_session(call: Call) -> Handling {
     )
 }
 
-pub(super) fn update_session(call: Call) -> Handling {
+pub(super) fn update_session(call: MethodCall) -> Handling {
     call.answer(
-        |client: Connection, params: FuzzyFileSearchSessionUpdateParams| async move {
+        |client: AppConnection, params: FuzzyFileSearchSessionUpdateParams| async move {
             let sessions = client.belongings().searches.sessions();
             let session = sessions.get(&params.session_id).ok_or_else(|| {
                 RpcError::invalid_request(format!("no search session {:?}", params.session_id))
@@ -117,9 +117,9 @@ pub(super) fn update_session(call: Call) -> Handling {
     )
 }
 
-pub(super) fn stop_session(call: Call) -> Handling {
+pub(super) fn stop_session(call: MethodCall) -> Handling {
     call.answer(
-        |client: Connection, params: FuzzyFileSearchSessionStopParams| async move {
+        |client: AppConnection, params: FuzzyFileSearchSessionStopParams| async move {
             // One that is not there has stopped already.
             client
                 .belongings()
@@ -131,7 +131,7 @@ pub(super) fn stop_session(call: Call) -> Handling {
     )
 }
 
-fn checked(roots: Vec<PathBuf>) -> Result<Arc<[PathBuf]>, RpcError> {
+fn checked_roots(roots: Vec<PathBuf>) -> Result<Arc<[PathBuf]>, RpcError> {
     if roots.len() > SEARCH_ROOTS_MAX {
         let message = format!("invalid params: roots: at most {SEARCH_ROOTS_MAX}");
         return Err(RpcError::invalid_params(message));
@@ -145,6 +145,6 @@ fn checked(roots: Vec<PathBuf>) -> Result<Arc<[PathBuf]>, RpcError> {
     }
 }
 
-fn lost() -> RpcError {
+fn search_failed() -> RpcError {
     RpcError::internal("the search broke off")
 }

@@ -6,8 +6,8 @@ use serde_json::Value;
 use troupe_protocol::Op;
 use troupe_protocol::discard;
 
-use super::call::{Call, Handling};
-use super::connection::Connection;
+use super::call::{Handling, MethodCall};
+use super::connection::AppConnection;
 use super::threads::open_thread;
 use super::wire::Empty;
 use super::wire::mcp::{
@@ -16,14 +16,14 @@ use super::wire::mcp::{
 };
 use crate::rpc::RpcError;
 
-pub(super) fn read_resource(call: Call) -> Handling {
+pub(super) fn read_resource(call: MethodCall) -> Handling {
     call.answer(
-        |client: Connection, params: McpResourceReadParams| async move {
+        |client: AppConnection, params: McpResourceReadParams| async move {
             let cwd = match &params.thread_id {
                 Some(thread) => Some(cwd_of(&client, thread).await?),
                 None => None,
             };
-            let office = client.app().office();
+            let office = client.app().host_services();
             let read = office.read_resource(cwd, &params.server, &params.uri);
             let mut answer = read.await.map_err(RpcError::invalid_request)?;
             Ok(McpResourceReadResponse {
@@ -33,12 +33,12 @@ pub(super) fn read_resource(call: Call) -> Handling {
     )
 }
 
-pub(super) fn call_tool(call: Call) -> Handling {
+pub(super) fn call_tool(call: MethodCall) -> Handling {
     call.answer(
-        |client: Connection, params: McpServerToolCallParams| async move {
+        |client: AppConnection, params: McpServerToolCallParams| async move {
             let cwd = cwd_of(&client, &params.thread_id).await?;
             let arguments = params.arguments.unwrap_or_default();
-            let office = client.app().office();
+            let office = client.app().host_services();
             let called = office.call_tool(cwd, &params.server, &params.tool, arguments);
             let mut answer = called.await.map_err(RpcError::invalid_request)?;
             let mut given = |key: &str| answer.get_mut(key).map(Value::take);
@@ -54,10 +54,10 @@ pub(super) fn call_tool(call: Call) -> Handling {
 
 /// Has the list of servers be read again, and all of them be asked anew, by every thread with
 /// its next request.
-pub(super) fn reload(call: Call) -> Handling {
-    call.answer(|client: Connection, _: Empty| async move {
-        client.app().office().refresh_servers();
-        for thread in client.app().house().loaded().await {
+pub(super) fn reload(call: MethodCall) -> Handling {
+    call.answer(|client: AppConnection, _: Empty| async move {
+        client.app().host_services().refresh_servers();
+        for thread in client.app().session_pool().loaded().await {
             // One that ends meanwhile needs no servers.
             discard!(
                 thread.submit(Op::RefreshMcpServers).await,
@@ -68,7 +68,7 @@ pub(super) fn reload(call: Call) -> Handling {
     })
 }
 
-async fn cwd_of(client: &Connection, thread: &str) -> Result<PathBuf, RpcError> {
+async fn cwd_of(client: &AppConnection, thread: &str) -> Result<PathBuf, RpcError> {
     let thread = open_thread(client, thread).await?;
     Ok(thread.configured().context.cwd.clone())
 }

@@ -4,10 +4,11 @@ use std::collections::BTreeMap;
 
 use serde_json::{Map, Value, json};
 
-use super::call::{Call, Handling};
-use super::connection::Connection;
-use super::office::{
-    Office, Setting, SettingEdit, SettingMerge, SettingSource, SettingsChange, WriteRefusal,
+use super::call::{Handling, MethodCall};
+use super::connection::AppConnection;
+use super::host_services::{
+    EffectiveSetting, HostServices, SettingEdit, SettingMerge, SettingSource, SettingsChange,
+    WriteRefusal,
 };
 use super::wire::config::{
     ConfigBatchWriteParams, ConfigEdit, ConfigLayer, ConfigLayerSource, ConfigOrigin,
@@ -16,26 +17,28 @@ use super::wire::config::{
 };
 use crate::rpc::RpcError;
 
-pub(super) fn read(call: Call) -> Handling {
-    call.answer(|client: Connection, params: ConfigReadParams| async move {
-        let office = client.app().office();
-        let settings = office.settings(params.cwd.as_deref());
-        let settings = settings.map_err(RpcError::invalid_request)?;
-        let origins = settings.iter().filter_map(|setting| {
-            let origin = origin(office, &setting.source)?;
-            Some((setting.key.join("."), origin))
-        });
-        Ok(ConfigReadResponse {
-            config: nested(&settings),
-            origins: origins.collect(),
-            layers: params.include_layers.then(|| layers(office, &settings)),
-        })
-    })
+pub(super) fn read(call: MethodCall) -> Handling {
+    call.answer(
+        |client: AppConnection, params: ConfigReadParams| async move {
+            let office = client.app().host_services();
+            let settings = office.settings(params.cwd.as_deref());
+            let settings = settings.map_err(RpcError::invalid_request)?;
+            let origins = settings.iter().filter_map(|setting| {
+                let origin = origin(office, &setting.source)?;
+                Some((setting.key.join("."), origin))
+            });
+            Ok(ConfigReadResponse {
+                config: nested(&settings),
+                origins: origins.collect(),
+                layers: params.include_layers.then(|| layers(office, &settings)),
+            })
+        },
+    )
 }
 
-pub(super) fn write_value(call: Call) -> Handling {
+pub(super) fn write_value(call: MethodCall) -> Handling {
     call.answer(
-        |client: Connection, params: ConfigValueWriteParams| async move {
+        |client: AppConnection, params: ConfigValueWriteParams| async move {
             let edit = ConfigEdit {
                 key_path: params.key_path,
                 value: params.value,
@@ -46,29 +49,29 @@ pub(super) fn write_value(call: Call) -> Handling {
                 file: params.file_path,
                 expected_version: params.expected_version,
             };
-            written(&client, change).await
+            apply_change(&client, change).await
         },
     )
 }
 
-pub(super) fn write_batch(call: Call) -> Handling {
+pub(super) fn write_batch(call: MethodCall) -> Handling {
     call.answer(
-        |client: Connection, params: ConfigBatchWriteParams| async move {
+        |client: AppConnection, params: ConfigBatchWriteParams| async move {
             let change = SettingsChange {
                 edits: params.edits.into_iter().map(Into::into).collect(),
                 file: params.file_path,
                 expected_version: params.expected_version,
             };
-            written(&client, change).await
+            apply_change(&client, change).await
         },
     )
 }
 
-async fn written(
-    client: &Connection,
+async fn apply_change(
+    client: &AppConnection,
     change: SettingsChange,
 ) -> Result<ConfigWriteResponse, RpcError> {
-    let office = client.app().office();
+    let office = client.app().host_services();
     let written = office.change_settings(change).await.map_err(refused)?;
     let overridden = written.overridden.and_then(|overridden| {
         let overriding_layer = origin(office, &overridden.by)?;
@@ -120,8 +123,8 @@ fn refused(refusal: WriteRefusal) -> RpcError {
     }
 }
 
-fn layers(office: &dyn Office, settings: &[Setting]) -> Vec<ConfigLayer> {
-    let mut by_source: BTreeMap<&SettingSource, Vec<Setting>> = BTreeMap::new();
+fn layers(office: &dyn HostServices, settings: &[EffectiveSetting]) -> Vec<ConfigLayer> {
+    let mut by_source: BTreeMap<&SettingSource, Vec<EffectiveSetting>> = BTreeMap::new();
     for setting in settings {
         let layer = by_source.entry(&setting.source).or_default();
         layer.push(setting.clone());
@@ -138,7 +141,7 @@ fn layers(office: &dyn Office, settings: &[Setting]) -> Vec<ConfigLayer> {
 }
 
 /// Returns the source as clients know it; what is built in is none.
-fn origin(office: &dyn Office, source: &SettingSource) -> Option<ConfigOrigin> {
+fn origin(office: &dyn HostServices, source: &SettingSource) -> Option<ConfigOrigin> {
     let version = match source {
         SettingSource::User { file }
         | SettingSource::Project { file }
@@ -159,9 +162,9 @@ fn origin(office: &dyn Office, source: &SettingSource) -> Option<ConfigOrigin> {
 }
 
 /// Returns settings as the table that they were written in.
-fn nested(settings: &[Setting]) -> Value {
+fn nested(settings: &[EffectiveSetting]) -> Value {
     let mut root = Map::new();
-    for Setting { key, value, .. } in settings {
+    for EffectiveSetting { key, value, .. } in settings {
         let Some((last, tables)) = key.split_last() else {
             continue;
         };

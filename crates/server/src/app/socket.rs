@@ -11,21 +11,21 @@ use tokio::time::{Instant, MissedTickBehavior, interval_at, timeout};
 use tokio_util::sync::CancellationToken;
 use troupe_protocol::discard;
 
-use super::App;
-use super::connection::Connection;
+use super::AppServer;
+use super::connection::AppConnection;
 use crate::limits::{
     LINGER_MS_MAX, MESSAGE_BYTES_MAX, SIGNS_MISSED_MAX, STALLED_MS_MAX, WRITE_BATCH_BYTES_MAX,
 };
-use crate::rpc::Gone;
+use crate::rpc::PeerGone;
 
 /// Serves a client until it goes, does not read any more, or `ending` says so.
 pub(super) async fn converse(
-    app: &App,
+    app: &AppServer,
     socket: WebSocket,
     keepalive: Duration,
     ending: &CancellationToken,
 ) {
-    let (connection, presence, messages) = Connection::open(app);
+    let (connection, presence, messages) = AppConnection::open(app);
     let (sink, stream) = socket.split();
     let mut written = pin!(write(messages, sink, keepalive));
     let silence_max = keepalive * (SIGNS_MISSED_MAX + 1);
@@ -48,7 +48,11 @@ pub(super) async fn converse(
 }
 
 /// Takes what the client says, until it is gone or was silent for too long: it answers pings.
-async fn read(connection: &Connection, mut stream: SplitStream<WebSocket>, silence_max: Duration) {
+async fn read(
+    connection: &AppConnection,
+    mut stream: SplitStream<WebSocket>,
+    silence_max: Duration,
+) {
     while let Ok(Some(Ok(message))) = timeout(silence_max, stream.next()).await {
         match message {
             Message::Text(text) => receive(connection, text.as_bytes()).await,
@@ -60,7 +64,7 @@ async fn read(connection: &Connection, mut stream: SplitStream<WebSocket>, silen
     }
 }
 
-async fn receive(connection: &Connection, message: &[u8]) {
+async fn receive(connection: &AppConnection, message: &[u8]) {
     if message.len() > MESSAGE_BYTES_MAX {
         connection.too_long(MESSAGE_BYTES_MAX).await;
     } else {
@@ -106,17 +110,17 @@ async fn send(
     sink: &mut SplitSink<WebSocket, Message>,
     first: Message,
     others: &mut mpsc::Receiver<Vec<u8>>,
-) -> Result<(), Gone> {
-    sink.feed(first).await.map_err(|_| Gone)?;
+) -> Result<(), PeerGone> {
+    sink.feed(first).await.map_err(|_| PeerGone)?;
     let mut bytes = 0;
     while bytes < WRITE_BATCH_BYTES_MAX
         && let Ok(message) = others.try_recv()
     {
         bytes += message.len();
         let message = Message::Text(text(message).into());
-        sink.feed(message).await.map_err(|_| Gone)?;
+        sink.feed(message).await.map_err(|_| PeerGone)?;
     }
-    sink.flush().await.map_err(|_| Gone)
+    sink.flush().await.map_err(|_| PeerGone)
 }
 
 fn text(message: Vec<u8>) -> String {

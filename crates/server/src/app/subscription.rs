@@ -29,10 +29,10 @@ use troupe_protocol::op::ReviewRequest;
 use troupe_protocol::session::TurnOverrides;
 use troupe_protocol::{CallId, Event, EventMsg, Op, PendingQuestion, SessionId, SubmissionId};
 
-use super::call::Reply;
-use super::connection::Connection;
+use super::call::MethodReply;
+use super::connection::AppConnection;
 use super::questions;
-use super::translate::Translator;
+use super::translate::EventTranslator;
 use super::trees;
 use super::wire::Empty;
 use super::wire::notification::{
@@ -40,40 +40,40 @@ use super::wire::notification::{
 };
 use super::wire::thread::ThreadStatus;
 use super::wire::turn::{ItemsView, Turn, TurnStartResponse, TurnStatus, TurnSteerResponse};
-use crate::house::Thread;
 use crate::limits::SUBSCRIPTION_REQUESTS_QUEUED_MAX;
-use crate::rpc::{Gone, PeerRequest, RpcError};
-use children::{ChildNews, Children};
+use crate::rpc::{PeerGone, PeerRequest, RpcError};
+use crate::session_pool::RootSession;
+use children::{ChildNews, FollowedChildren};
 use tool_calls::ToolCalls;
 
 /// The way to the task. Dropping it ends the subscription, after what the client asked and
 /// answered so far.
 #[derive(Debug)]
-pub(super) struct Subscription {
-    controls: mpsc::Sender<(SessionId, Control)>,
+pub(super) struct ThreadSubscription {
+    controls: mpsc::Sender<(SessionId, ThreadControl)>,
     root: SessionId,
 }
 
 /// What is asked of a thread that runs.
 #[derive(Debug)]
-pub(super) enum Control {
+pub(super) enum ThreadControl {
     Start {
         input: Box<NewTurn>,
-        reply: Reply,
+        reply: MethodReply,
     },
     Steer {
         items: Vec<UserInput>,
         client_id: Option<String>,
         expected: String,
-        reply: Reply,
+        reply: MethodReply,
     },
     Interrupt {
         turn: String,
-        reply: Reply,
+        reply: MethodReply,
     },
     Review {
         request: ReviewRequest,
-        reply: Reply,
+        reply: MethodReply,
     },
 }
 
@@ -87,19 +87,19 @@ pub(super) struct NewTurn {
 }
 
 /// What a subscription begins with.
-pub(super) struct Beginning {
-    pub thread: Thread,
+pub(super) struct SubscriptionStart {
+    pub thread: RootSession,
     pub events: EventStream,
-    pub translator: Translator,
+    pub translator: EventTranslator,
     /// Events up to this one are known to the client.
     pub seen: u64,
     /// What was asked before, and has no answer yet.
     pub questions: Vec<PendingQuestion>,
-    pub scope: Scope,
+    pub scope: SubscriptionScope,
 }
 
 /// How much of a tree is followed.
-pub(super) enum Scope {
+pub(super) enum SubscriptionScope {
     Tree,
     Child(Box<ChildScope>),
 }
@@ -107,15 +107,15 @@ pub(super) enum Scope {
 /// The child that is followed, and what is known of it.
 pub(super) struct ChildScope {
     pub id: SessionId,
-    pub translator: Translator,
+    pub translator: EventTranslator,
     /// Its events up to this one are known to the client.
     pub seen: u64,
 }
 
-impl Subscription {
-    pub(super) fn start(connection: Connection, beginning: Beginning) -> Self {
+impl ThreadSubscription {
+    pub(super) fn start(connection: AppConnection, beginning: SubscriptionStart) -> Self {
         let (controls, asked) = mpsc::channel(SUBSCRIPTION_REQUESTS_QUEUED_MAX);
-        let Beginning {
+        let SubscriptionStart {
             thread,
             events,
             translator,
@@ -125,13 +125,13 @@ impl Subscription {
         } = beginning;
         let root = thread.id();
         let only = match &scope {
-            Scope::Tree => None,
-            Scope::Child(child) => Some(child.id),
+            SubscriptionScope::Tree => None,
+            SubscriptionScope::Child(child) => Some(child.id),
         };
-        let teller = Teller {
+        let teller = SubscriptionActor {
             id: only.unwrap_or(root).to_string(),
             only,
-            children: Children::new(connection.clone(), &thread, scope),
+            children: FollowedChildren::new(connection.clone(), &thread, scope),
             connection,
             translator,
             asked: HashMap::new(),
@@ -147,7 +147,7 @@ impl Subscription {
     }
 
     /// Returns where requests go, each with the thread that it is about.
-    pub(super) fn controls(&self) -> mpsc::Sender<(SessionId, Control)> {
+    pub(super) fn controls(&self) -> mpsc::Sender<(SessionId, ThreadControl)> {
         self.controls.clone()
     }
 
@@ -161,72 +161,72 @@ impl Subscription {
     }
 }
 
-struct Teller {
-    connection: Connection,
-    thread: Thread,
+struct SubscriptionActor {
+    connection: AppConnection,
+    thread: RootSession,
     /// Of what is followed.
     id: String,
     /// The child that is followed, if not all are.
     only: Option<SessionId>,
-    translator: Translator,
-    children: Children,
+    translator: EventTranslator,
+    children: FollowedChildren,
     /// Questions that were put to the client.
-    asked: HashMap<CallId, Asked>,
-    answers: FuturesUnordered<BoxFuture<'static, Answered>>,
+    asked: HashMap<CallId, AskedQuestion>,
+    answers: FuturesUnordered<BoxFuture<'static, ClientAnswer>>,
     tool_calls: ToolCalls,
     /// What was submitted for the client and is not answered yet.
-    submitted: HashMap<SubmissionId, Submitted>,
+    submitted: HashMap<SubmissionId, PendingSubmission>,
     /// Who waits for the end of a turn.
-    interrupts: Vec<(SubmissionId, Reply)>,
+    interrupts: Vec<(SubmissionId, MethodReply)>,
 }
 
 /// What happens in a tree.
-enum News {
+enum SubscriptionNews {
     Child(ChildNews),
     Event(Arc<Event>),
     End,
 }
 
 /// Children and root take turns: a busy one does not keep the others from being heard.
-async fn next(children: &mut Children, events: &mut EventStream) -> News {
+async fn next(children: &mut FollowedChildren, events: &mut EventStream) -> SubscriptionNews {
     tokio::select! {
-        news = children.next() => News::Child(news),
-        event = events.next() => event.map_or(News::End, News::Event),
+        news = children.next() => SubscriptionNews::Child(news),
+        event = events.next() => event.map_or(SubscriptionNews::End, SubscriptionNews::Event),
     }
 }
 
-struct Asked {
+struct AskedQuestion {
     question: PendingQuestion,
     request: i64,
 }
 
 /// What a client said to a question. The request can be answered again if that is no answer.
-struct Answered {
+struct ClientAnswer {
     call: CallId,
     request: PeerRequest,
     answer: Result<Value, RpcError>,
 }
 
-enum Submitted {
-    Turn(Reply),
+enum PendingSubmission {
+    Turn(MethodReply),
     /// Input for the running turn; if there is none by then, it begins one.
     Joining {
         input: Box<NewTurn>,
-        reply: Reply,
+        reply: MethodReply,
     },
-    Steer(Reply),
-    Review(Reply),
+    Steer(MethodReply),
+    Review(MethodReply),
     Answer {
         call: CallId,
         request: PeerRequest,
     },
 }
 
-impl Teller {
+impl SubscriptionActor {
     async fn run(
         mut self,
         mut events: EventStream,
-        mut controls: mpsc::Receiver<(SessionId, Control)>,
+        mut controls: mpsc::Receiver<(SessionId, ThreadControl)>,
         seen: u64,
         questions: Vec<PendingQuestion>,
     ) {
@@ -237,7 +237,7 @@ impl Teller {
             }
             self.put_waiting_tool_calls().await
         };
-        let mut told: Result<(), Gone> = begun.await;
+        let mut told: Result<(), PeerGone> = begun.await;
         while told.is_ok() {
             told = tokio::select! {
                 biased;
@@ -254,10 +254,10 @@ impl Teller {
                     Ok(())
                 }
                 news = next(&mut self.children, &mut events) => match news {
-                    News::Child(news) => self.children.news(news).await,
-                    News::Event(event) if event.seq <= seen => Ok(()),
-                    News::Event(event) => self.event(&event).await,
-                    News::End => {
+                    SubscriptionNews::Child(news) => self.children.news(news).await,
+                    SubscriptionNews::Event(event) if event.seq <= seen => Ok(()),
+                    SubscriptionNews::Event(event) => self.event(&event).await,
+                    SubscriptionNews::End => {
                         // A client that is gone does not need to know.
                         discard!(self.closed().await, "the client is gone");
                         return;
@@ -267,28 +267,29 @@ impl Teller {
         }
     }
 
-    async fn control(&mut self, thread: SessionId, control: Control) {
+    async fn control(&mut self, thread: SessionId, control: ThreadControl) {
         if thread != self.thread.id() {
             return self.children.control(thread, control).await;
         }
         match control {
-            Control::Start { reply, .. } if self.translator.review().is_some() => {
+            ThreadControl::Start { reply, .. } if self.translator.review().is_some() => {
                 reply.refuse(reviews::in_review()).await;
             }
-            Control::Start { input, reply } if self.thread.is_idle() => {
+            ThreadControl::Start { input, reply } if self.thread.is_idle() => {
                 self.begin(*input, reply).await;
             }
-            Control::Start { input, reply } => {
+            ThreadControl::Start { input, reply } => {
                 let op = Op::Steer {
                     items: input.items.clone(),
                     client_id: input.client_id.clone(),
                 };
-                self.submit(op, Submitted::Joining { input, reply }).await;
+                self.submit(op, PendingSubmission::Joining { input, reply })
+                    .await;
             }
-            Control::Steer {
+            ThreadControl::Steer {
                 expected, reply, ..
             } if self.is_review(&expected) => reply.refuse(reviews::in_review()).await,
-            Control::Steer {
+            ThreadControl::Steer {
                 items,
                 client_id,
                 expected,
@@ -298,13 +299,13 @@ impl Teller {
                     return reply.refuse(error).await;
                 }
                 let op = Op::Steer { items, client_id };
-                self.submit(op, Submitted::Steer(reply)).await;
+                self.submit(op, PendingSubmission::Steer(reply)).await;
             }
-            Control::Interrupt { turn, reply } if self.is_review(&turn) => {
+            ThreadControl::Interrupt { turn, reply } if self.is_review(&turn) => {
                 self.interrupt_review(turn, reply).await;
             }
-            Control::Review { request, reply } => self.begin_review(request, reply).await,
-            Control::Interrupt { turn, reply } => match check_turn(&self.translator, &turn) {
+            ThreadControl::Review { request, reply } => self.begin_review(request, reply).await,
+            ThreadControl::Interrupt { turn, reply } => match check_turn(&self.translator, &turn) {
                 Err(error) => reply.refuse(error).await,
                 Ok(turn) => {
                     self.interrupts.push((turn, reply));
@@ -318,7 +319,7 @@ impl Teller {
         }
     }
 
-    async fn begin(&mut self, input: NewTurn, reply: Reply) {
+    async fn begin(&mut self, input: NewTurn, reply: MethodReply) {
         let op = Op::UserTurn {
             items: input.items,
             overrides: input.overrides,
@@ -326,18 +327,18 @@ impl Teller {
             last_response_id: None,
             client_id: input.client_id,
         };
-        self.submit(op, Submitted::Turn(reply)).await;
+        self.submit(op, PendingSubmission::Turn(reply)).await;
     }
 
     /// Submits; what waits for it is answered by the events. A session that takes nothing more
     /// answers nothing: what waited is dropped, and says so.
-    async fn submit(&mut self, op: Op, waits: Submitted) {
+    async fn submit(&mut self, op: Op, waits: PendingSubmission) {
         if let Ok(id) = self.thread.submit(op).await {
             self.submitted.insert(id, waits);
         }
     }
 
-    async fn put(&mut self, question: PendingQuestion) -> Result<(), Gone> {
+    async fn put(&mut self, question: PendingQuestion) -> Result<(), PeerGone> {
         if self.asked.contains_key(question.id()) {
             return Ok(());
         }
@@ -347,7 +348,7 @@ impl Teller {
         };
         let request = questions::put(&question, self.connection.outbox(), &self.id).await?;
         let call = question.id().clone();
-        place.insert(Asked {
+        place.insert(AskedQuestion {
             question,
             request: request.id(),
         });
@@ -357,8 +358,8 @@ impl Teller {
 
     fn await_answer(&mut self, call: CallId, mut request: PeerRequest) {
         let answered = async move {
-            let answer = request.heard().await;
-            Answered {
+            let answer = request.wait_for_answer().await;
+            ClientAnswer {
                 call,
                 request,
                 answer,
@@ -369,7 +370,7 @@ impl Teller {
 
     /// Tells of the item that is asked about, if that was not told yet: the question names it,
     /// and what a patch would change stands only there.
-    async fn show(&mut self, question: &PendingQuestion) -> Result<(), Gone> {
+    async fn show(&mut self, question: &PendingQuestion) -> Result<(), PeerGone> {
         let Some(asked) = questions::item(question) else {
             return Ok(());
         };
@@ -383,8 +384,8 @@ impl Teller {
         }
     }
 
-    async fn answer(&mut self, answered: Answered) -> Result<(), Gone> {
-        let Answered {
+    async fn answer(&mut self, answered: ClientAnswer) -> Result<(), PeerGone> {
+        let ClientAnswer {
             call,
             request,
             answer,
@@ -394,7 +395,8 @@ impl Teller {
         };
         match questions::op(&asked.question, answer) {
             Ok(op) => {
-                self.submit(op, Submitted::Answer { call, request }).await;
+                self.submit(op, PendingSubmission::Answer { call, request })
+                    .await;
                 Ok(())
             }
             Err(problem) => {
@@ -411,7 +413,7 @@ impl Teller {
         call: CallId,
         mut request: PeerRequest,
         problem: String,
-    ) -> Result<(), Gone> {
+    ) -> Result<(), PeerGone> {
         request.reopen();
         let id = request.id();
         let error = RpcError {
@@ -431,7 +433,7 @@ impl Teller {
         }
     }
 
-    async fn event(&mut self, event: &Event) -> Result<(), Gone> {
+    async fn event(&mut self, event: &Event) -> Result<(), PeerGone> {
         self.before(event).await;
         if let Some(call_id) = PendingQuestion::settled_by(&event.msg) {
             self.resolved(call_id).await?;
@@ -447,7 +449,7 @@ impl Teller {
             _ => {}
         }
         if self.only.is_none() {
-            let of_tree = trees::told(&self.id, &event.msg);
+            let of_tree = trees::tree_notification(&self.id, &event.msg);
             for notification in of_tree.into_iter().chain(self.translator.translate(event)) {
                 self.connection.notify(&notification).await?;
             }
@@ -469,7 +471,7 @@ impl Teller {
     async fn before(&mut self, event: &Event) {
         match &event.msg {
             EventMsg::TurnStarted(started) => {
-                if let Some(Submitted::Turn(reply)) = self.submitted.remove(&event.id) {
+                if let Some(PendingSubmission::Turn(reply)) = self.submitted.remove(&event.id) {
                     let turn = running(&started.turn_id, Some(started.started_at_ms / 1000));
                     reply.send(Ok(TurnStartResponse { turn })).await;
                 }
@@ -477,15 +479,19 @@ impl Teller {
             EventMsg::SteerReceipt(
                 SteerReceipt::Queued { turn_id, .. } | SteerReceipt::Delivered { turn_id },
             ) => match self.submitted.remove(&event.id) {
-                Some(Submitted::Steer(reply)) => {
+                Some(PendingSubmission::Steer(reply)) => {
                     let turn_id = turn_id.0.clone();
                     reply.send(Ok(TurnSteerResponse { turn_id })).await;
                 }
-                Some(Submitted::Joining { reply, .. }) => {
+                Some(PendingSubmission::Joining { reply, .. }) => {
                     let turn = running(turn_id, None);
                     reply.send(Ok(TurnStartResponse { turn })).await;
                 }
-                Some(Submitted::Turn(_) | Submitted::Review(_) | Submitted::Answer { .. })
+                Some(
+                    PendingSubmission::Turn(_)
+                    | PendingSubmission::Review(_)
+                    | PendingSubmission::Answer { .. },
+                )
                 | None => {}
             },
             EventMsg::EnteredReviewMode { .. } => self.review_begun(event).await,
@@ -508,18 +514,18 @@ impl Teller {
         let message = error.message.clone();
         match self.submitted.remove(&event.id) {
             // The turn ended a moment before.
-            Some(Submitted::Joining { input, reply }) if self.thread.is_idle() => {
+            Some(PendingSubmission::Joining { input, reply }) if self.thread.is_idle() => {
                 self.begin(*input, reply).await;
             }
             Some(
-                Submitted::Turn(reply)
-                | Submitted::Steer(reply)
-                | Submitted::Review(reply)
-                | Submitted::Joining { reply, .. },
+                PendingSubmission::Turn(reply)
+                | PendingSubmission::Steer(reply)
+                | PendingSubmission::Review(reply)
+                | PendingSubmission::Joining { reply, .. },
             ) => {
                 reply.refuse(RpcError::invalid_request(message)).await;
             }
-            Some(Submitted::Answer { call, request }) if self.asked.contains_key(&call) => {
+            Some(PendingSubmission::Answer { call, request }) if self.asked.contains_key(&call) => {
                 // One that is gone does not need to know.
                 discard!(
                     self.ask_on(call, request, message).await,
@@ -527,17 +533,17 @@ impl Teller {
                 );
             }
             // Somebody else was faster.
-            Some(Submitted::Answer { .. }) => {}
+            Some(PendingSubmission::Answer { .. }) => {}
             None => return false,
         }
         true
     }
 
-    async fn resolved(&mut self, call: &CallId) -> Result<(), Gone> {
+    async fn resolved(&mut self, call: &CallId) -> Result<(), PeerGone> {
         let Some(asked) = self.asked.remove(call) else {
             return Ok(());
         };
-        let is_settled = |waits: &Submitted| matches!(waits, Submitted::Answer { call: about, .. } if about == call);
+        let is_settled = |waits: &PendingSubmission| matches!(waits, PendingSubmission::Answer { call: about, .. } if about == call);
         self.submitted.retain(|_, waits| !is_settled(waits));
         let resolved = ResolvedNotification {
             thread_id: self.id.clone(),
@@ -547,7 +553,7 @@ impl Teller {
         self.connection.notify(&resolved).await
     }
 
-    async fn closed(&mut self) -> Result<(), Gone> {
+    async fn closed(&mut self) -> Result<(), PeerGone> {
         let thread_id = self.id.clone();
         let status = ServerNotification::ThreadStatusChanged(ThreadStatusChangedNotification {
             thread_id: thread_id.clone(),
@@ -560,7 +566,7 @@ impl Teller {
 }
 
 /// Returns the running turn if it is the one that is meant.
-fn check_turn(translator: &Translator, expected: &str) -> Result<SubmissionId, RpcError> {
+fn check_turn(translator: &EventTranslator, expected: &str) -> Result<SubmissionId, RpcError> {
     let Some(turn) = translator.turn() else {
         return Err(RpcError::invalid_request("no active turn"));
     };

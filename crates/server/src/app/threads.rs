@@ -1,19 +1,19 @@
 //! `thread/*`: threads are opened, found, named, put away.
 
-mod brought;
 mod child;
+mod client_tools;
 mod open;
-mod shelf;
+mod stored_threads;
 
 pub(super) use child::follow_child;
 pub(super) use open::{follow, fork, introduce, open_thread, resume, start};
-pub(super) use shelf::{archive, delete, list, loaded, read, unarchive};
+pub(super) use stored_threads::{archive, delete, list, loaded, read, unarchive};
 
 use troupe_protocol::{EventMsg, Op};
 
-use super::call::{Call, Handling, thread_id};
-use super::connection::Connection;
-use super::history::Stored;
+use super::call::{Handling, MethodCall, thread_id};
+use super::connection::AppConnection;
+use super::history::StoredThread;
 use super::trees;
 use super::wire::Empty;
 use super::wire::thread::{
@@ -21,10 +21,10 @@ use super::wire::thread::{
     ThreadSetNameParams, ThreadSetNoteParams, ThreadStatus, ThreadUnsubscribeResponse,
     UnsubscribeStatus,
 };
-use crate::house::{self, OpenError, Refused};
 use crate::rpc::RpcError;
+use crate::session_pool::{self, OpenError, SessionRefusal};
 
-pub(super) fn set_name(call: Call) -> Handling {
+pub(super) fn set_name(call: MethodCall) -> Handling {
     call.answer(|client, params: ThreadSetNameParams| async move {
         if let Some(root) = child::root(&client, thread_id(&params.thread_id)?).await? {
             let desk = open_thread(&client, &root.to_string())
@@ -43,7 +43,7 @@ pub(super) fn set_name(call: Call) -> Handling {
     })
 }
 
-pub(super) fn set_note(call: Call) -> Handling {
+pub(super) fn set_note(call: MethodCall) -> Handling {
     call.answer(|client, params: ThreadSetNoteParams| async move {
         if let Some(root) = child::root(&client, thread_id(&params.thread_id)?).await? {
             let desk = open_thread(&client, &root.to_string())
@@ -62,7 +62,7 @@ pub(super) fn set_note(call: Call) -> Handling {
     })
 }
 
-pub(super) fn inject_items(call: Call) -> Handling {
+pub(super) fn inject_items(call: MethodCall) -> Handling {
     call.answer(|client, params: ThreadInjectItemsParams| async move {
         let mut items = Vec::with_capacity(params.items.len());
         for (index, item) in params.items.into_iter().enumerate() {
@@ -79,7 +79,7 @@ pub(super) fn inject_items(call: Call) -> Handling {
     })
 }
 
-pub(super) fn compact(call: Call) -> Handling {
+pub(super) fn compact(call: MethodCall) -> Handling {
     call.answer(|client, params: ThreadIdParams| async move {
         let thread = open_thread(&client, &params.thread_id).await?;
         let begun = |msg: &EventMsg| matches!(msg, EventMsg::TurnStarted(_)).then_some(());
@@ -88,7 +88,7 @@ pub(super) fn compact(call: Call) -> Handling {
     })
 }
 
-pub(super) fn roll_back(call: Call) -> Handling {
+pub(super) fn roll_back(call: MethodCall) -> Handling {
     call.answer(|client, params: ThreadRollbackParams| async move {
         if params.num_turns == 0 {
             return Err(RpcError::invalid_request("numTurns must be >= 1"));
@@ -112,13 +112,13 @@ pub(super) fn roll_back(call: Call) -> Handling {
     })
 }
 
-pub(super) fn unsubscribe(call: Call) -> Handling {
+pub(super) fn unsubscribe(call: MethodCall) -> Handling {
     call.answer(|client, params: ThreadIdParams| async move {
         let id = thread_id(&params.thread_id)?;
         let left = client.subscriptions().remove(&id);
         let status = match left {
             Some(_) => UnsubscribeStatus::Unsubscribed,
-            None if client.app().house().get(id).await.is_some() => {
+            None if client.app().session_pool().get(id).await.is_some() => {
                 UnsubscribeStatus::NotSubscribed
             }
             None => UnsubscribeStatus::NotLoaded,
@@ -127,7 +127,7 @@ pub(super) fn unsubscribe(call: Call) -> Handling {
     })
 }
 
-pub(super) fn status(thread: &house::Thread) -> ThreadStatus {
+pub(super) fn status(thread: &session_pool::RootSession) -> ThreadStatus {
     if thread.is_idle() {
         return ThreadStatus::Idle;
     }
@@ -137,26 +137,30 @@ pub(super) fn status(thread: &house::Thread) -> ThreadStatus {
 }
 
 /// Reads what is kept of a thread.
-pub(super) async fn stored(client: &Connection, id: &str) -> Result<Stored, RpcError> {
-    let store = client.app().house().store().map_err(RpcError::internal)?;
-    Stored::read(&*store, thread_id(id)?)
+pub(super) async fn stored(client: &AppConnection, id: &str) -> Result<StoredThread, RpcError> {
+    let store = client
+        .app()
+        .session_pool()
+        .store()
+        .map_err(RpcError::internal)?;
+    StoredThread::read(&*store, thread_id(id)?)
         .await
         .map_err(|error| storage(&error))
 }
 
-pub(super) fn storage(error: &troupe_store::Error) -> RpcError {
+pub(super) fn storage(error: &troupe_store::StoreError) -> RpcError {
     match error {
-        troupe_store::Error::NotFound { what } => {
+        troupe_store::StoreError::NotFound { what } => {
             RpcError::invalid_request(format!("thread not found: {what}"))
         }
-        troupe_store::Error::Cursor { .. }
-        | troupe_store::Error::Owned { .. }
-        | troupe_store::Error::Member { .. } => RpcError::invalid_request(error.to_string()),
+        troupe_store::StoreError::Cursor { .. }
+        | troupe_store::StoreError::Owned { .. }
+        | troupe_store::StoreError::Member { .. } => RpcError::invalid_request(error.to_string()),
         _ => RpcError::internal(error.to_string()),
     }
 }
 
-pub(super) fn refused(refused: Refused) -> RpcError {
+pub(super) fn refused(refused: SessionRefusal) -> RpcError {
     RpcError::invalid_request(refused.message)
 }
 

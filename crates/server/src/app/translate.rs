@@ -35,17 +35,17 @@ use super::wire::notification::{
 };
 use super::wire::thread::{ActiveFlag, ThreadStatus};
 use super::wire::turn::{CodexErrorInfo, ItemsView, Turn, TurnError, TurnStatus};
-use collab::Collaboration;
+use collab::CollaborationItem;
 use review::OpenReview;
-use texts::Texts;
+use texts::TextProgress;
 
 /// What must be remembered between events.
 #[derive(Debug)]
-pub(super) struct Translator {
+pub(super) struct EventTranslator {
     thread: String,
-    turn: Option<OpenTurn>,
+    turn: Option<TranslatedTurn>,
     review: Option<OpenReview>,
-    texts: Texts,
+    texts: TextProgress,
     /// The part of each reasoning's summary that is being told.
     summary_parts: HashMap<ItemId, u32>,
     /// Calls that were told as work with other agents.
@@ -71,20 +71,20 @@ pub(super) struct AskedItem {
 
 /// The turn that runs.
 #[derive(Debug)]
-pub(super) struct OpenTurn {
+pub(super) struct TranslatedTurn {
     pub id: SubmissionId,
     started_at_ms: i64,
     error: Option<TurnError>,
     last_message: Option<ThreadItem>,
 }
 
-impl Translator {
+impl EventTranslator {
     pub(super) fn new(thread: String) -> Self {
         Self {
             thread,
             turn: None,
             review: None,
-            texts: Texts::default(),
+            texts: TextProgress::default(),
             summary_parts: HashMap::new(),
             collaborations: HashSet::new(),
             begun: HashSet::new(),
@@ -96,11 +96,11 @@ impl Translator {
 
     /// Takes up a thread whose turn runs already.
     pub(super) fn in_turn(mut self, id: SubmissionId, started_at_ms: i64) -> Self {
-        self.turn = Some(OpenTurn::new(id, started_at_ms));
+        self.turn = Some(TranslatedTurn::new(id, started_at_ms));
         self
     }
 
-    pub(super) fn turn(&self) -> Option<&OpenTurn> {
+    pub(super) fn turn(&self) -> Option<&TranslatedTurn> {
         self.turn.as_ref()
     }
 
@@ -252,7 +252,7 @@ impl Translator {
             | EventMsg::CollabCloseBegin(_)
             | EventMsg::CollabCloseEnd(_)
             | EventMsg::CollabResumeBegin(_)
-            | EventMsg::CollabResumeEnd(_) => match Collaboration::of(&event.msg) {
+            | EventMsg::CollabResumeEnd(_) => match CollaborationItem::of(&event.msg) {
                 Some(collaboration) => self.collaboration(event, collaboration),
                 None => Vec::new(),
             },
@@ -304,7 +304,7 @@ impl Translator {
     }
 
     fn turn_started(&mut self, started: &TurnStarted) -> Vec<ServerNotification> {
-        let turn = OpenTurn::new(started.turn_id.clone(), started.started_at_ms);
+        let turn = TranslatedTurn::new(started.turn_id.clone(), started.started_at_ms);
         let told = turn.snapshot(TurnStatus::InProgress, ItemsView::NotLoaded, None);
         self.turn = Some(turn);
         vec![
@@ -337,7 +337,7 @@ impl Translator {
             return Vec::new();
         };
         self.questions.clear();
-        self.texts = Texts::default();
+        self.texts = TextProgress::default();
         self.summary_parts.clear();
         self.collaborations.clear();
         self.begun.clear();
@@ -448,14 +448,14 @@ impl Translator {
         ]
     }
 
-    fn collaboration(&mut self, event: &Event, it: Collaboration) -> Vec<ServerNotification> {
+    fn collaboration(&mut self, event: &Event, it: CollaborationItem) -> Vec<ServerNotification> {
         let turn = &event.id.0;
         vec![match it {
-            Collaboration::Begun(call, item) => {
+            CollaborationItem::Begun(call, item) => {
                 self.collaborations.insert(call);
                 self.started(turn, item)
             }
-            Collaboration::Ended(call, item) => {
+            CollaborationItem::Ended(call, item) => {
                 // The call itself ends a moment later.
                 self.collaborations.insert(call);
                 self.completed(turn, item, now_ms())
@@ -616,7 +616,7 @@ impl Translator {
     }
 }
 
-impl OpenTurn {
+impl TranslatedTurn {
     fn new(id: SubmissionId, started_at_ms: i64) -> Self {
         Self {
             id,

@@ -6,23 +6,23 @@
 mod changes;
 mod show;
 
-pub(super) use changes::{present, told};
+pub(super) use changes::{present, tree_notification};
 
 use std::time::Duration;
 
 use tokio_util::sync::CancellationToken;
-use troupe_agents::desk::{
-    CallbackChoice, Scope, SpawnRequest, StopRequest, Targets, Trouble, Turn,
-};
-use troupe_agents::tree::command::{StopMode, Urgency};
+use troupe_agents::tree::command::{SendUrgency, StopMode};
 use troupe_agents::tree::effect::WaitEnd;
+use troupe_agents::tree_access::{
+    AgentScope, CallbackChoice, SpawnContext, SpawnRequest, TreeError, TreeStopRequest, WaitTargets,
+};
 use troupe_protocol::agent::AgentOrigin;
 use troupe_protocol::spawn::HistoryShare;
 use troupe_protocol::tree::{AgentMessage, CallbackMode, OnParentInterrupt};
 use troupe_protocol::{AgentId, SubmissionId};
 
-use super::call::{Call, Handling};
-use super::connection::Connection;
+use super::call::{Handling, MethodCall};
+use super::connection::AppConnection;
 use super::threads::{self, open_thread};
 use super::wire::Empty;
 use super::wire::tree::{
@@ -30,20 +30,20 @@ use super::wire::tree::{
     AgentSpawnParams, AgentSpawnResponse, AgentStopParams, AgentStopResponse, AgentWaitParams,
     AgentWaitResponse, TreeListResponse, TreeReadParams, TreeReadResponse, TreeSummary,
 };
-use crate::house::place_of;
 use crate::limits::AGENT_WAIT_MS_DEFAULT;
 use crate::rpc::RpcError;
+use crate::session_pool::place_of;
 
 /// What a spawn is recorded as.
 const TOOL: &str = "agent/spawn";
 
-pub(super) fn list(call: Call) -> Handling {
-    call.answer(|client: Connection, _: Empty| async move {
+pub(super) fn list(call: MethodCall) -> Handling {
+    call.answer(|client: AppConnection, _: Empty| async move {
         let mut data = Vec::new();
-        for thread in client.app().house().loaded().await {
+        for thread in client.app().session_pool().loaded().await {
             let agents = thread.agents();
             if agents.is_planted() {
-                let below = agents.user().list(Scope::All, false).await;
+                let below = agents.user().list(AgentScope::All, false).await;
                 data.push(TreeSummary {
                     root_thread_id: thread.id().to_string(),
                     agents: below.map_err(refused)?.len(),
@@ -54,12 +54,12 @@ pub(super) fn list(call: Call) -> Handling {
     })
 }
 
-pub(super) fn read(call: Call) -> Handling {
-    call.answer(|client: Connection, params: TreeReadParams| async move {
+pub(super) fn read(call: MethodCall) -> Handling {
+    call.answer(|client: AppConnection, params: TreeReadParams| async move {
         let thread = open_thread(&client, &params.root_thread_id).await?;
         let desk = thread.agents().user();
         let root = desk.view(&AgentId::ROOT.to_string()).await;
-        let others = desk.list(Scope::All, params.include_closed).await;
+        let others = desk.list(AgentScope::All, params.include_closed).await;
         let (root, others) = (root.map_err(refused)?, others.map_err(refused)?);
         let others = others.iter().filter(|view| view.agent != AgentId::ROOT);
         let agents = std::iter::once(&root).chain(others);
@@ -69,29 +69,31 @@ pub(super) fn read(call: Call) -> Handling {
     })
 }
 
-pub(super) fn spawn(call: Call) -> Handling {
-    call.answer(|client: Connection, params: AgentSpawnParams| async move {
-        if params.input.is_empty() {
-            return Err(RpcError::invalid_request("input must not be empty"));
-        }
-        let thread = open_thread(&client, &params.root_thread_id).await?;
-        let context = thread.context().await.map_err(threads::refused)?;
-        let house = client.app().house();
-        let turn = match place_of(house, thread.id()).await {
-            Some((task, index)) => Turn::outside(&context).at(task, index),
-            None => Turn::outside(&context),
-        };
-        let request = spawn_request(turn, params);
-        let spawned = thread.agents().user().spawn(request).await;
-        let spawned = spawned.map_err(refused)?;
-        Ok(AgentSpawnResponse {
-            agent: show::agent(&spawned.view),
-            why: spawned.why,
-        })
-    })
+pub(super) fn spawn(call: MethodCall) -> Handling {
+    call.answer(
+        |client: AppConnection, params: AgentSpawnParams| async move {
+            if params.input.is_empty() {
+                return Err(RpcError::invalid_request("input must not be empty"));
+            }
+            let thread = open_thread(&client, &params.root_thread_id).await?;
+            let context = thread.context().await.map_err(threads::refused)?;
+            let house = client.app().session_pool();
+            let turn = match place_of(house, thread.id()).await {
+                Some((task, index)) => SpawnContext::outside_task(&context).at(task, index),
+                None => SpawnContext::outside_task(&context),
+            };
+            let request = spawn_request(turn, params);
+            let spawned = thread.agents().user().spawn(request).await;
+            let spawned = spawned.map_err(refused)?;
+            Ok(AgentSpawnResponse {
+                agent: show::agent(&spawned.view),
+                why: spawned.why,
+            })
+        },
+    )
 }
 
-fn spawn_request(turn: Turn, params: AgentSpawnParams) -> SpawnRequest {
+fn spawn_request(turn: SpawnContext, params: AgentSpawnParams) -> SpawnRequest {
     SpawnRequest {
         backend: None,
         tool: TOOL,
@@ -123,70 +125,76 @@ fn spawn_request(turn: Turn, params: AgentSpawnParams) -> SpawnRequest {
     }
 }
 
-pub(super) fn send(call: Call) -> Handling {
-    call.answer(|client: Connection, params: AgentSendParams| async move {
-        if params.input.is_empty() {
-            return Err(RpcError::invalid_request("input must not be empty"));
-        }
-        let thread = open_thread(&client, &params.root_thread_id).await?;
-        let message = AgentMessage {
-            items: params.input.into_iter().map(Into::into).collect(),
-            metadata: None,
-            client_id: None,
-        };
-        let urgency = if params.interrupt {
-            Urgency::Interrupt
-        } else {
-            Urgency::Regular
-        };
-        let desk = thread.agents().user();
-        let sent = desk.send(&params.agent, message, urgency).await;
-        let sent = sent.map_err(refused)?;
-        Ok(AgentSendResponse {
-            message_id: sent.message.to_string(),
-            receipt: show::receipt(sent.receipt),
-            agent: show::agent(&sent.view),
-        })
-    })
+pub(super) fn send(call: MethodCall) -> Handling {
+    call.answer(
+        |client: AppConnection, params: AgentSendParams| async move {
+            if params.input.is_empty() {
+                return Err(RpcError::invalid_request("input must not be empty"));
+            }
+            let thread = open_thread(&client, &params.root_thread_id).await?;
+            let message = AgentMessage {
+                items: params.input.into_iter().map(Into::into).collect(),
+                metadata: None,
+                client_id: None,
+            };
+            let urgency = if params.interrupt {
+                SendUrgency::Interrupt
+            } else {
+                SendUrgency::Regular
+            };
+            let desk = thread.agents().user();
+            let sent = desk.send(&params.agent, message, urgency).await;
+            let sent = sent.map_err(refused)?;
+            Ok(AgentSendResponse {
+                message_id: sent.message.to_string(),
+                receipt: show::receipt(sent.receipt),
+                agent: show::agent(&sent.view),
+            })
+        },
+    )
 }
 
 /// Ends with the client, as every request does.
-pub(super) fn wait(call: Call) -> Handling {
-    call.answer(|client: Connection, params: AgentWaitParams| async move {
-        let thread = open_thread(&client, &params.root_thread_id).await?;
-        let on = match params.agents {
-            agents if agents.is_empty() => Targets::AnyChild,
-            agents => Targets::Addresses(agents),
-        };
-        let time = params.timeout_ms.unwrap_or(AGENT_WAIT_MS_DEFAULT);
-        let left = CancellationToken::new();
-        let _left = left.clone().drop_guard();
-        let desk = thread.agents().user();
-        let waited = desk.wait(on, Duration::from_millis(time), &left).await;
-        let waited = waited.map_err(refused)?;
-        Ok(AgentWaitResponse {
-            timed_out: waited.end == WaitEnd::TimedOut,
-            finished: waited.finished.iter().map(show::finished).collect(),
-            unfinished: waited.unfinished.iter().map(show::agent).collect(),
-        })
-    })
-}
-
-pub(super) fn result(call: Call) -> Handling {
-    call.answer(|client: Connection, params: AgentResultParams| async move {
-        let thread = open_thread(&client, &params.root_thread_id).await?;
-        let desk = thread.agents().user();
-        let task = params.task_id.map(SubmissionId);
-        let result = desk.result(&params.agent, task).await.map_err(refused)?;
-        Ok(AgentResultResponse {
-            result: show::result(&result),
-        })
-    })
-}
-
-pub(super) fn set_note(call: Call) -> Handling {
+pub(super) fn wait(call: MethodCall) -> Handling {
     call.answer(
-        |client: Connection, params: AgentNoteSetParams| async move {
+        |client: AppConnection, params: AgentWaitParams| async move {
+            let thread = open_thread(&client, &params.root_thread_id).await?;
+            let on = match params.agents {
+                agents if agents.is_empty() => WaitTargets::AnyChild,
+                agents => WaitTargets::Addresses(agents),
+            };
+            let time = params.timeout_ms.unwrap_or(AGENT_WAIT_MS_DEFAULT);
+            let left = CancellationToken::new();
+            let _left = left.clone().drop_guard();
+            let desk = thread.agents().user();
+            let waited = desk.wait(on, Duration::from_millis(time), &left).await;
+            let waited = waited.map_err(refused)?;
+            Ok(AgentWaitResponse {
+                timed_out: waited.end == WaitEnd::TimedOut,
+                finished: waited.finished.iter().map(show::finished).collect(),
+                unfinished: waited.unfinished.iter().map(show::agent).collect(),
+            })
+        },
+    )
+}
+
+pub(super) fn result(call: MethodCall) -> Handling {
+    call.answer(
+        |client: AppConnection, params: AgentResultParams| async move {
+            let thread = open_thread(&client, &params.root_thread_id).await?;
+            let desk = thread.agents().user();
+            let task = params.task_id.map(SubmissionId);
+            let result = desk.result(&params.agent, task).await.map_err(refused)?;
+            Ok(AgentResultResponse {
+                result: show::result(&result),
+            })
+        },
+    )
+}
+
+pub(super) fn set_note(call: MethodCall) -> Handling {
+    call.answer(
+        |client: AppConnection, params: AgentNoteSetParams| async move {
             let thread = open_thread(&client, &params.root_thread_id).await?;
             let desk = thread.agents().user();
             let set = desk.set_note(&params.agent, &params.note).await;
@@ -196,32 +204,34 @@ pub(super) fn set_note(call: Call) -> Handling {
     )
 }
 
-pub(super) fn stop(call: Call) -> Handling {
-    call.answer(|client: Connection, params: AgentStopParams| async move {
-        let thread = open_thread(&client, &params.root_thread_id).await?;
-        let request = StopRequest {
-            verb: params.verb,
-            targets: params.agents,
-            mode: if params.dry_run {
-                StopMode::DryRun
-            } else {
-                StopMode::Act
-            },
-            note: params.note,
-        };
-        let stopped = thread.agents().user().stop(request).await;
-        let stopped = stopped.map_err(refused)?;
-        Ok(AgentStopResponse {
-            touched: stopped.touched.iter().map(show::touched).collect(),
-            skipped: stopped.skipped.iter().map(show::skipped).collect(),
-            unknown: stopped.unknown,
-        })
-    })
+pub(super) fn stop(call: MethodCall) -> Handling {
+    call.answer(
+        |client: AppConnection, params: AgentStopParams| async move {
+            let thread = open_thread(&client, &params.root_thread_id).await?;
+            let request = TreeStopRequest {
+                verb: params.verb,
+                targets: params.agents,
+                mode: if params.dry_run {
+                    StopMode::DryRun
+                } else {
+                    StopMode::Act
+                },
+                note: params.note,
+            };
+            let stopped = thread.agents().user().stop(request).await;
+            let stopped = stopped.map_err(refused)?;
+            Ok(AgentStopResponse {
+                touched: stopped.touched.iter().map(show::touched).collect(),
+                skipped: stopped.skipped.iter().map(show::skipped).collect(),
+                unknown: stopped.unknown,
+            })
+        },
+    )
 }
 
-pub(super) fn refused(trouble: Trouble) -> RpcError {
+pub(super) fn refused(trouble: TreeError) -> RpcError {
     match trouble {
-        Trouble::Storage(_) => RpcError::internal(trouble.to_string()),
+        TreeError::Storage(_) => RpcError::internal(trouble.to_string()),
         trouble => RpcError::invalid_request(trouble.to_string()),
     }
 }

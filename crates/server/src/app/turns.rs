@@ -6,14 +6,14 @@ use troupe_protocol::input::UserInput;
 use troupe_protocol::policy::EffortChoice;
 use troupe_protocol::session::TurnOverrides;
 
-use super::call::{Call, Handling, Reply, thread_id};
-use super::connection::Connection;
-use super::subscription::{Control, NewTurn};
+use super::call::{Handling, MethodCall, MethodReply, thread_id};
+use super::connection::AppConnection;
+use super::subscription::{NewTurn, ThreadControl};
 use super::threads;
 use super::wire::turn::{TurnInterruptParams, TurnStartParams, TurnSteerParams};
 use crate::rpc::RpcError;
 
-pub(super) fn start(call: Call) -> Handling {
+pub(super) fn start(call: MethodCall) -> Handling {
     call.pass(|client, params: TurnStartParams, reply| async move {
         let input = Box::new(NewTurn {
             items: params.input.into_iter().map(Into::into).collect(),
@@ -32,12 +32,12 @@ pub(super) fn start(call: Call) -> Handling {
             output_schema: params.output_schema,
             client_id: params.client_user_message_id,
         });
-        let control = |reply| Control::Start { input, reply };
-        hand_over(&client, &params.thread_id, reply, control).await;
+        let control = |reply| ThreadControl::Start { input, reply };
+        send_to_subscription(&client, &params.thread_id, reply, control).await;
     })
 }
 
-pub(super) fn steer(call: Call) -> Handling {
+pub(super) fn steer(call: MethodCall) -> Handling {
     call.pass(|client, params: TurnSteerParams, reply| async move {
         let items: Vec<UserInput> = params.input.into_iter().map(Into::into).collect();
         if items.is_empty() {
@@ -46,33 +46,33 @@ pub(super) fn steer(call: Call) -> Handling {
         }
         let expected = params.expected_turn_id;
         let client_id = params.client_user_message_id;
-        let control = |reply| Control::Steer {
+        let control = |reply| ThreadControl::Steer {
             items,
             client_id,
             expected,
             reply,
         };
-        hand_over(&client, &params.thread_id, reply, control).await;
+        send_to_subscription(&client, &params.thread_id, reply, control).await;
     })
 }
 
-pub(super) fn interrupt(call: Call) -> Handling {
+pub(super) fn interrupt(call: MethodCall) -> Handling {
     call.pass(|client, params: TurnInterruptParams, reply| async move {
         let turn = params.turn_id;
-        let control = |reply| Control::Interrupt { turn, reply };
-        hand_over(&client, &params.thread_id, reply, control).await;
+        let control = |reply| ThreadControl::Interrupt { turn, reply };
+        send_to_subscription(&client, &params.thread_id, reply, control).await;
     })
 }
 
 /// Hands a request to the client's subscription, which answers it in its place among the
 /// events. A client that does not follow the thread yet does from now on.
-pub(super) async fn hand_over(
-    client: &Connection,
+pub(super) async fn send_to_subscription(
+    client: &AppConnection,
     thread: &str,
-    reply: Reply,
-    control: impl FnOnce(Reply) -> Control,
+    reply: MethodReply,
+    control: impl FnOnce(MethodReply) -> ThreadControl,
 ) {
-    match way_to(client, thread).await {
+    match find_subscription(client, thread).await {
         Err(error) => reply.refuse(error).await,
         // A subscription that ends meanwhile drops the request, which is then answered so.
         Ok((id, controls)) => drop(controls.send((id, control(reply))).await),
@@ -81,12 +81,12 @@ pub(super) async fn hand_over(
 
 /// Returns the thread, and the subscription that takes what is asked of it: its own, or that of
 /// the tree that it is in.
-async fn way_to(
-    client: &Connection,
+async fn find_subscription(
+    client: &AppConnection,
     thread: &str,
-) -> Result<(SessionId, mpsc::Sender<(SessionId, Control)>), RpcError> {
+) -> Result<(SessionId, mpsc::Sender<(SessionId, ThreadControl)>), RpcError> {
     let id = thread_id(thread)?;
-    let followed = match client.app().house().get(id).await {
+    let followed = match client.app().session_pool().get(id).await {
         Some(thread) => {
             threads::follow(client, thread).await?;
             Some(id)

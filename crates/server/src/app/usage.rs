@@ -5,19 +5,23 @@ use std::collections::BTreeMap;
 use jiff::Timestamp;
 use jiff::civil::Date;
 use jiff::tz::TimeZone;
-use troupe_store::{ArchivedFilter, ListQuery, SourceKind, Store};
+use troupe_store::{ArchivedFilter, ListQuery, SessionStore, SourceKind};
 
-use super::call::{Call, Handling};
-use super::connection::Connection;
+use super::call::{Handling, MethodCall};
+use super::connection::AppConnection;
 use super::threads::storage;
 use super::wire::Empty;
 use super::wire::account::{AccountUsageResponse, DailyUsage, UsageSummary};
 use crate::limits::USAGE_PAGE_ROWS;
 use crate::rpc::RpcError;
 
-pub(super) fn read(call: Call) -> Handling {
-    call.answer(|client: Connection, _: Empty| async move {
-        let store = client.app().house().store().map_err(RpcError::internal)?;
+pub(super) fn read(call: MethodCall) -> Handling {
+    call.answer(|client: AppConnection, _: Empty| async move {
+        let store = client
+            .app()
+            .session_pool()
+            .store()
+            .map_err(RpcError::internal)?;
         let days = days(&*store).await?;
         let today = Timestamp::now().to_zoned(TimeZone::UTC).date();
         Ok(usage(&days, today))
@@ -26,7 +30,7 @@ pub(super) fn read(call: Call) -> Handling {
 
 /// Returns the tokens of each day. A conversation counts for the day of its last line: its log
 /// knows the sum, and the index keeps no more.
-async fn days(store: &dyn Store) -> Result<BTreeMap<Date, u64>, RpcError> {
+async fn days(store: &dyn SessionStore) -> Result<BTreeMap<Date, u64>, RpcError> {
     let mut query = ListQuery {
         archived: ArchivedFilter::Any,
         sources: SourceKind::ALL.to_vec(),

@@ -1,11 +1,11 @@
 use expect_test::{Expect, expect};
 use http::{HeaderMap, HeaderValue, Uri};
 
-use super::Guard;
+use super::OriginGuard;
 
 #[expect(clippy::needless_pass_by_value, reason = "reads as a literal")]
 fn check(host: &str, origin: Option<&str>, expected: Expect) {
-    let guard = Guard {
+    let guard = OriginGuard {
         hosts: vec!["build.example".to_owned()],
         origins: vec!["https://ui.example".to_owned()],
     };

@@ -9,13 +9,13 @@ use troupe_protocol::SessionId;
 use troupe_store::ApprovalKind;
 
 /// An answer as clients that read only text are told it.
-pub(super) trait InWords {
+pub(super) trait TextSummary {
     fn in_words(&self) -> String;
 }
 
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct Spawned {
+pub(super) struct SessionSpawnAnswer {
     pub session_id: SessionId,
     pub short_id: String,
     /// Its place in the tree.
@@ -32,7 +32,7 @@ pub(super) struct Spawned {
     pub note: String,
 }
 
-impl InWords for Spawned {
+impl TextSummary for SessionSpawnAnswer {
     fn in_words(&self) -> String {
         format!(
             "session {} is {}. {}",
@@ -62,7 +62,7 @@ pub(super) struct SessionAnswer {
     pub note: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub path: Option<String>,
-    pub genealogy: Genealogy,
+    pub genealogy: SessionFamily,
     /// What a running task waits on: model, tool, rate_limit, approval, user, child, slot.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub waiting_on: Option<String>,
@@ -89,7 +89,7 @@ pub(super) struct SessionAnswer {
 
 #[derive(Debug, Clone, Default, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct Genealogy {
+pub(super) struct SessionFamily {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub root_session_id: Option<SessionId>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -123,7 +123,7 @@ impl SessionAnswer {
     }
 }
 
-impl InWords for SessionAnswer {
+impl TextSummary for SessionAnswer {
     fn in_words(&self) -> String {
         let mut text = format!("session {} is {}", self.session_id, self.status);
         if self.held_elsewhere {
@@ -157,7 +157,7 @@ impl InWords for SessionAnswer {
 
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct Prompted {
+pub(super) struct SessionPromptAnswer {
     /// delivered, queued, held: whether a task began, or the prompt joins one.
     pub receipt: String,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -167,7 +167,7 @@ pub(super) struct Prompted {
     pub session: SessionAnswer,
 }
 
-impl InWords for Prompted {
+impl TextSummary for SessionPromptAnswer {
     fn in_words(&self) -> String {
         let session = self.session.in_words();
         match (self.timed_out, self.session.ready_for_prompt) {
@@ -214,7 +214,7 @@ pub(super) struct SessionRow {
     pub running: Option<bool>,
 }
 
-impl InWords for SessionList {
+impl TextSummary for SessionList {
     fn in_words(&self) -> String {
         if self.sessions.is_empty() {
             return "no sessions".to_owned();
@@ -236,17 +236,17 @@ impl InWords for SessionList {
 
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct Cancelled {
+pub(super) struct SessionCancelAnswer {
     /// What is stopped, or would be.
-    pub touched: Vec<Touched>,
+    pub touched: Vec<CancelledSession>,
     /// What is left as it is, and why.
-    pub skipped: Vec<Skipped>,
+    pub skipped: Vec<SkippedSession>,
     pub dry_run: bool,
 }
 
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct Touched {
+pub(super) struct CancelledSession {
     pub session_id: SessionId,
     pub path: String,
     /// The status before.
@@ -255,13 +255,13 @@ pub(super) struct Touched {
 
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct Skipped {
+pub(super) struct SkippedSession {
     pub session_id: SessionId,
     pub path: String,
     pub why: String,
 }
 
-impl InWords for Cancelled {
+impl TextSummary for SessionCancelAnswer {
     fn in_words(&self) -> String {
         let verb = if self.dry_run {
             "would stop"
@@ -278,7 +278,7 @@ impl InWords for Cancelled {
 
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct Waited {
+pub(super) struct SessionWaitAnswer {
     /// Those that are done, with what they came to.
     pub finished: Vec<SessionAnswer>,
     /// The others, and what they do.
@@ -287,10 +287,10 @@ pub(super) struct Waited {
     pub timed_out: bool,
 }
 
-impl InWords for Waited {
+impl TextSummary for SessionWaitAnswer {
     fn in_words(&self) -> String {
         let all = self.finished.iter().chain(&self.running);
-        let texts: Vec<String> = all.map(InWords::in_words).collect();
+        let texts: Vec<String> = all.map(TextSummary::in_words).collect();
         texts.join("\n\n")
     }
 }
@@ -319,7 +319,7 @@ pub(super) struct TaskAnswer {
     pub callback: Option<CallbackAnswer>,
     /// Under the output schema that was asked for.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub output: Option<Output>,
+    pub output: Option<OutputAnswer>,
     /// What the engine saw, whatever the model says. Absent for sessions outside of trees.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub evidence: Option<EvidenceAnswer>,
@@ -337,7 +337,7 @@ pub(super) struct CallbackAnswer {
 
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct Output {
+pub(super) struct OutputAnswer {
     pub valid: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub value: Option<Value>,
@@ -375,7 +375,7 @@ pub(super) struct FileAnswer {
     pub after: Option<String>,
 }
 
-impl InWords for TaskAnswer {
+impl TextSummary for TaskAnswer {
     fn in_words(&self) -> String {
         let mut text = format!("task {} is {}", self.task_id, self.status);
         let said = self.error.iter().chain(&self.last_message);
@@ -395,7 +395,7 @@ pub(super) struct TaskList {
     pub total: usize,
 }
 
-impl InWords for TaskList {
+impl TextSummary for TaskList {
     fn in_words(&self) -> String {
         let row = |task: &TaskAnswer| {
             let prompt = task.prompt.as_deref().unwrap_or_default();
@@ -448,7 +448,7 @@ pub(super) struct AgentAnswer {
     pub since: String,
 }
 
-impl InWords for TreeAnswer {
+impl TextSummary for TreeAnswer {
     fn in_words(&self) -> String {
         let row = |agent: &AgentAnswer| {
             let depth = agent.path.matches('/').count().saturating_sub(1);

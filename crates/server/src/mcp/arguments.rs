@@ -73,7 +73,7 @@ pub(super) enum PromptMode {
 
 #[derive(Debug, Clone, Default, PartialEq, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub(super) struct ListArguments {
+pub(super) struct ListSessionsArguments {
     /// How many, at most 100. Without it: 25.
     pub limit: Option<usize>,
     /// nextCursor of the page before.
@@ -168,12 +168,12 @@ fn patience() -> u64 {
 fn one_or_many<'de, D: serde::Deserializer<'de>>(source: D) -> Result<Vec<String>, D::Error> {
     #[derive(Deserialize)]
     #[serde(untagged, expecting = "expected a session id or a list of them")]
-    enum Ids {
+    enum SessionIds {
         One(String),
         Many(Vec<String>),
     }
-    Ok(match Ids::deserialize(source)? {
-        Ids::One(id) => vec![id],
-        Ids::Many(ids) => ids,
+    Ok(match SessionIds::deserialize(source)? {
+        SessionIds::One(id) => vec![id],
+        SessionIds::Many(ids) => ids,
     })
 }

@@ -2,24 +2,24 @@
 
 use std::sync::Arc;
 
-use troupe_agents::Desk;
+use troupe_agents::TreeAccess;
 use troupe_protocol::SessionId;
 use troupe_protocol::op::ConfigureSession;
-use troupe_store::{Error, Store};
+use troupe_store::{SessionStore, StoreError};
 
-use super::orchestra::Orchestra;
-use super::trouble::Trouble;
-use crate::house::Thread;
+use super::error::SessionToolError;
+use super::session_tools::SessionTools;
+use crate::session_pool::RootSession;
 
 /// A session and where it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Found {
+pub(super) struct FoundSession {
     pub session: SessionId,
     /// Of its tree; the session itself if it is nobody's child.
     pub root: SessionId,
 }
 
-impl Found {
+impl FoundSession {
     pub(super) fn is_root(self) -> bool {
         self.session == self.root
     }
@@ -30,52 +30,52 @@ impl Found {
     }
 }
 
-impl Orchestra {
-    pub(super) fn store(&self) -> Result<Arc<dyn Store>, Trouble> {
-        self.house.store().map_err(Trouble::NoStore)
+impl SessionTools {
+    pub(super) fn store(&self) -> Result<Arc<dyn SessionStore>, SessionToolError> {
+        self.house.store().map_err(SessionToolError::NoStore)
     }
 
-    pub(super) async fn find(&self, text: &str) -> Result<Found, Trouble> {
+    pub(super) async fn find(&self, text: &str) -> Result<FoundSession, SessionToolError> {
         let store = self.store()?;
         let session = match (store.resolve(text).await, text.parse()) {
             (Ok(session), _) => session,
             // A child that waits for a slot has no log yet, but its tree knows it.
-            (Err(error @ Error::NotFound { .. }), Ok(session)) => {
+            (Err(error @ StoreError::NotFound { .. }), Ok(session)) => {
                 let root = self.house.root_of(session).await?;
                 let root = root.ok_or(error)?;
-                return Ok(Found { session, root });
+                return Ok(FoundSession { session, root });
             }
             (Err(error), _) => return Err(error.into()),
         };
         let root = self.house.root_of(session).await?;
         let root = root.unwrap_or(session);
-        Ok(Found { session, root })
+        Ok(FoundSession { session, root })
     }
 
     /// Tells whether a process works with a tree: whoever does has the log of its root.
-    pub(super) async fn is_held(&self, found: Found) -> Result<bool, Trouble> {
+    pub(super) async fn is_held(&self, found: FoundSession) -> Result<bool, SessionToolError> {
         match self.store()?.is_held(found.root).await {
             Ok(held) => Ok(held),
             // A root whose log is gone is nobody's.
-            Err(Error::NotFound { .. }) => Ok(false),
+            Err(StoreError::NotFound { .. }) => Ok(false),
             Err(error) => Err(error.into()),
         }
     }
 
     /// Returns the thread of a tree that is in memory.
-    pub(super) async fn loaded(&self, found: Found) -> Option<Thread> {
+    pub(super) async fn loaded(&self, found: FoundSession) -> Option<RootSession> {
         let thread = self.house.get(found.root).await?;
         (!thread.is_over()).then_some(thread)
     }
 
     /// Returns the thread of a tree, which is brought into memory if it is not there.
-    pub(super) async fn open(&self, found: Found) -> Result<Thread, Trouble> {
+    pub(super) async fn open(&self, found: FoundSession) -> Result<RootSession, SessionToolError> {
         let request = ConfigureSession::default();
         Ok(self.house.resume(found.root, request).await?)
     }
 }
 
 /// The place of the user at the tree of a thread: whoever calls acts in the user's name.
-pub(super) fn desk(thread: &Thread) -> Desk {
+pub(super) fn desk(thread: &RootSession) -> TreeAccess {
     thread.agents().user()
 }

@@ -13,16 +13,18 @@ use axum::routing::any;
 use tokio::task::JoinSet;
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
-use troupe_mcp::serve::{HttpServer, Offer};
+use troupe_mcp::serve::{HttpServer, ServerOffer};
 use troupe_protocol::discard;
-use troupe_transport::{Address, Protocol};
+use troupe_transport::{NetProtocol, SessionAddress};
 
 use crate::connection::accept_net;
-use crate::guard::Guard;
+use crate::guard::OriginGuard;
 use crate::limits::{CONNECTIONS_MAX, ENDING_MS_MAX};
-use crate::listen::{Bound, Error, Listener, Options, Stop, offers};
-use crate::lobby::Places;
-use crate::token::Token;
+use crate::listen::{
+    BoundListener, BoundListeners, ListenError, ListenOptions, StopSignal, offers,
+};
+use crate::lobby::ConnectionPlaces;
+use crate::token::AccessToken;
 use crate::web::{check, serve_http, show_token};
 
 /// Where clients find the protocol.
@@ -30,14 +32,15 @@ const PATH: &str = "/mcp";
 
 /// Addresses that are bound, and who may come in.
 #[derive(Debug)]
-pub struct McpListener(Bound);
+pub struct McpListener(BoundListeners);
 
 impl McpListener {
     /// Binds every address of the options, which must be of HTTP.
-    pub async fn bind(options: Options) -> Result<Self, Error> {
-        let is_http = |address: &Address| matches!(address, Address::Net(Protocol::Http, _));
+    pub async fn bind(options: ListenOptions) -> Result<Self, ListenError> {
+        let is_http =
+            |address: &SessionAddress| matches!(address, SessionAddress::Net(NetProtocol::Http, _));
         let options = options.only(is_http, "http:HOST:PORT")?;
-        Bound::bind(options).await.map(Self)
+        BoundListeners::bind(options).await.map(Self)
     }
 
     /// Returns where clients find it, ports that the system chose included.
@@ -47,23 +50,23 @@ impl McpListener {
             None => "http",
         };
         self.0.addresses().filter_map(move |address| match address {
-            Address::Net(_, place) => Some(format!("{scheme}://{place}{PATH}")),
-            Address::Stdio | Address::Unix(_) => None,
+            SessionAddress::Net(_, place) => Some(format!("{scheme}://{place}{PATH}")),
+            SessionAddress::Stdio | SessionAddress::Unix(_) => None,
         })
     }
 
     /// Serves until somebody wants it to stop.
-    pub async fn run(self, offer: Arc<dyn Offer>, mut stop: impl Stop) {
+    pub async fn run(self, offer: Arc<dyn ServerOffer>, mut stop: impl StopSignal) {
         let ending = CancellationToken::new();
         let server = HttpServer::new(offer, ending.clone());
         let bound = self.0;
         // Nobody comes where nothing listens.
-        let token = bound.token.unwrap_or_else(Token::random);
+        let token = bound.token.unwrap_or_else(AccessToken::random);
         let router = router(server, token, bound.guard);
-        let places = Places::new(CONNECTIONS_MAX);
+        let places = ConnectionPlaces::new(CONNECTIONS_MAX);
         let mut accepting = JoinSet::new();
         for listener in bound.listeners {
-            let Listener::Net(_, protocol, listener) = listener else {
+            let BoundListener::Net(_, protocol, listener) = listener else {
                 continue;
             };
             let tls = bound.tls.as_ref().map(|tls| tls.acceptor(offers(protocol)));
@@ -93,7 +96,7 @@ impl McpListener {
     }
 }
 
-fn router(server: HttpServer, token: Token, guard: Guard) -> Router {
+fn router(server: HttpServer, token: AccessToken, guard: OriginGuard) -> Router {
     Router::new()
         .route(PATH, any(serve))
         .with_state(server)

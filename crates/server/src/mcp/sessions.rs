@@ -2,30 +2,35 @@
 
 use std::collections::HashMap;
 
-use troupe_agents::desk::{AgentView, Scope, StopRequest};
-use troupe_agents::tree::Status;
+use troupe_agents::tree::CurrentStatus;
 use troupe_agents::tree::command::StopMode;
-use troupe_agents::tree::effect::SkipWhy;
+use troupe_agents::tree::effect::StopSkipReason;
 use troupe_agents::tree::status::WaitingOn;
-use troupe_engine::Doing;
+use troupe_agents::tree_access::{AgentScope, AgentView, TreeStopRequest};
+use troupe_engine::ActivityKind;
 use troupe_protocol::approval::in_full;
-use troupe_protocol::tree::End;
+use troupe_protocol::tree::TaskEnding;
 use troupe_protocol::{AgentId, SessionId, StopVerb};
-use troupe_store::{AgentRow, ArchivedFilter, ListQuery, SourceKind, Standing, Store, UnixMillis};
+use troupe_store::{
+    AgentRow, ArchivedFilter, ListQuery, RecordedStatus, SessionStore, SourceKind, UnixMillis,
+};
 
 use super::answers::{
-    AgentAnswer, Cancelled, Genealogy, OpenApproval, SessionAnswer, SessionList, SessionRow,
-    Skipped, Touched, TreeAnswer,
+    AgentAnswer, CancelledSession, OpenApproval, SessionAnswer, SessionCancelAnswer, SessionFamily,
+    SessionList, SessionRow, SkippedSession, TreeAnswer,
 };
-use super::arguments::{CancelArguments, GetArguments, ListArguments, TreeArguments};
-use super::directory::{Found, desk};
-use super::orchestra::Orchestra;
+use super::arguments::{CancelArguments, GetArguments, ListSessionsArguments, TreeArguments};
+use super::directory::{FoundSession, desk};
+use super::error::SessionToolError;
+use super::session_tools::SessionTools;
 use super::tasks;
-use super::trouble::Trouble;
-use crate::house::Thread;
+use crate::session_pool::RootSession;
 
-impl Orchestra {
-    pub(super) async fn list(&self, arguments: ListArguments) -> Result<SessionList, Trouble> {
+impl SessionTools {
+    pub(super) async fn list(
+        &self,
+        arguments: ListSessionsArguments,
+    ) -> Result<SessionList, SessionToolError> {
         let query = ListQuery {
             cwds: arguments.working_directory.into_iter().collect(),
             archived: if arguments.archived {
@@ -70,7 +75,10 @@ impl Orchestra {
         })
     }
 
-    pub(super) async fn get(&self, arguments: &GetArguments) -> Result<SessionAnswer, Trouble> {
+    pub(super) async fn get(
+        &self,
+        arguments: &GetArguments,
+    ) -> Result<SessionAnswer, SessionToolError> {
         let found = self.find(&arguments.session_id).await?;
         let mut session = match self.loaded(found).await {
             Some(thread) => self.live(found, &thread).await?,
@@ -110,12 +118,12 @@ impl Orchestra {
     /// Tells how a session in memory stands.
     pub(super) async fn live(
         &self,
-        found: Found,
-        thread: &Thread,
-    ) -> Result<SessionAnswer, Trouble> {
+        found: FoundSession,
+        thread: &RootSession,
+    ) -> Result<SessionAnswer, SessionToolError> {
         let desk = desk(thread);
         let view = desk.view(&found.address()).await?;
-        let others = desk.list(Scope::All, true).await?;
+        let others = desk.list(AgentScope::All, true).await?;
         let children = others
             .iter()
             .filter(|other| other.parent == Some(view.agent))
@@ -140,7 +148,7 @@ impl Orchestra {
                 .filter(|_| found.is_root()),
             note: view.note.clone(),
             path: Some(view.path.clone()),
-            genealogy: Genealogy {
+            genealogy: SessionFamily {
                 root_session_id: Some(found.root),
                 parent_session_id: view.parent_session,
                 children: children.collect(),
@@ -161,7 +169,10 @@ impl Orchestra {
 
     /// Tells how a session that is not in memory stands, by what is written. It may be at work
     /// in another process.
-    pub(super) async fn stored(&self, found: Found) -> Result<SessionAnswer, Trouble> {
+    pub(super) async fn stored(
+        &self,
+        found: FoundSession,
+    ) -> Result<SessionAnswer, SessionToolError> {
         let store = self.store()?;
         let live = store.read_live(found.session).await?;
         let rows = store.tree(found.root).await?;
@@ -194,7 +205,7 @@ impl Orchestra {
             title: None,
             note: None,
             path: row.map(|row| row.path.clone()),
-            genealogy: Genealogy {
+            genealogy: SessionFamily {
                 root_session_id: Some(found.root),
                 parent_session_id: parent.and_then(session_of),
                 children: children.collect(),
@@ -213,11 +224,14 @@ impl Orchestra {
         })
     }
 
-    pub(super) async fn cancel(&self, arguments: CancelArguments) -> Result<Cancelled, Trouble> {
+    pub(super) async fn cancel(
+        &self,
+        arguments: CancelArguments,
+    ) -> Result<SessionCancelAnswer, SessionToolError> {
         let found = self.find(&arguments.session_id).await?;
         let thread = self.loaded(found).await;
-        let thread = thread.ok_or(Trouble::NotRunning(found.session))?;
-        let request = StopRequest {
+        let thread = thread.ok_or(SessionToolError::NotRunning(found.session))?;
+        let request = TreeStopRequest {
             verb: StopVerb::Cancel,
             targets: vec![found.address()],
             mode: if arguments.dry_run {
@@ -228,29 +242,32 @@ impl Orchestra {
             note: arguments.reason,
         };
         let stopped = desk(&thread).stop(request).await?;
-        let touched = stopped.touched.into_iter().map(|planned| Touched {
+        let touched = stopped.touched.into_iter().map(|planned| CancelledSession {
             session_id: planned.view.session,
             path: planned.view.path,
             was: planned.view.status.row().agents.to_owned(),
         });
-        let skipped = stopped.skipped.into_iter().map(|planned| Skipped {
+        let skipped = stopped.skipped.into_iter().map(|planned| SkippedSession {
             session_id: planned.view.session,
             path: planned.view.path,
             why: why(planned.what).to_owned(),
         });
-        Ok(Cancelled {
+        Ok(SessionCancelAnswer {
             touched: touched.collect(),
             skipped: skipped.collect(),
             dry_run: arguments.dry_run,
         })
     }
 
-    pub(super) async fn tree(&self, arguments: &TreeArguments) -> Result<TreeAnswer, Trouble> {
+    pub(super) async fn tree(
+        &self,
+        arguments: &TreeArguments,
+    ) -> Result<TreeAnswer, SessionToolError> {
         let found = self.find(&arguments.session_id).await?;
         let agents = if let Some(thread) = self.loaded(found).await {
             let desk = desk(&thread);
             let root = desk.view(&AgentId::ROOT.to_string()).await?;
-            let others = desk.list(Scope::All, arguments.include_closed).await?;
+            let others = desk.list(AgentScope::All, arguments.include_closed).await?;
             let views = std::iter::once(&root).chain(&others);
             views.map(live_agent).collect()
         } else {
@@ -285,13 +302,14 @@ fn live_agent(view: &AgentView) -> AgentAnswer {
 
 /// A session without children is a tree of one.
 async fn stored_agents(
-    store: &dyn Store,
-    found: Found,
+    store: &dyn SessionStore,
+    found: FoundSession,
     held: bool,
     closed: bool,
-) -> Result<Vec<AgentAnswer>, Trouble> {
+) -> Result<Vec<AgentAnswer>, SessionToolError> {
     let rows = store.tree(found.root).await?;
-    let shown = |row: &&AgentRow| closed || !(row.is_pruned || row.standing == Standing::Shutdown);
+    let shown =
+        |row: &&AgentRow| closed || !(row.is_pruned || row.standing == RecordedStatus::Shutdown);
     let agents = rows.iter().filter(shown).map(|row| AgentAnswer {
         agent_id: row.agent.0,
         session_id: row.session,
@@ -318,23 +336,23 @@ fn waiting(row: &AgentRow) -> usize {
 /// What an agent waits on: what the tree knows, else what its session does.
 fn waiting_on(view: &AgentView) -> Option<String> {
     let on = match view.status {
-        Status::Waiting { on } => Some(on),
-        Status::Queued { .. } => Some(WaitingOn::Slot),
-        Status::Running => match view.pulse.as_ref().map(|pulse| &pulse.doing) {
-            Some(Doing::Model | Doing::Compacting) => Some(WaitingOn::Model),
-            Some(Doing::Tools(_)) => Some(WaitingOn::Tool),
-            Some(Doing::Idle) | None => None,
+        CurrentStatus::Waiting { on } => Some(on),
+        CurrentStatus::Queued { .. } => Some(WaitingOn::Slot),
+        CurrentStatus::Running => match view.pulse.as_ref().map(|pulse| &pulse.doing) {
+            Some(ActivityKind::Model | ActivityKind::Compacting) => Some(WaitingOn::Model),
+            Some(ActivityKind::Tools(_)) => Some(WaitingOn::Tool),
+            Some(ActivityKind::Idle) | None => None,
         },
-        Status::PendingInit
-        | Status::Ready
-        | Status::Completed
-        | Status::Errored
-        | Status::Interrupted { .. }
-        | Status::Cancelled
-        | Status::BudgetExceeded
-        | Status::Shutdown
-        | Status::Lost
-        | Status::NotFound => None,
+        CurrentStatus::PendingInit
+        | CurrentStatus::Ready
+        | CurrentStatus::Completed
+        | CurrentStatus::Errored
+        | CurrentStatus::Interrupted { .. }
+        | CurrentStatus::Cancelled
+        | CurrentStatus::BudgetExceeded
+        | CurrentStatus::Shutdown
+        | CurrentStatus::Lost
+        | CurrentStatus::NotFound => None,
     };
     let name = match on? {
         WaitingOn::Model => "model",
@@ -349,27 +367,27 @@ fn waiting_on(view: &AgentView) -> Option<String> {
 }
 
 /// What its log says of an agent. What was running when its process died runs no more.
-fn standing(standing: Standing, is_held: bool) -> &'static str {
+fn standing(standing: RecordedStatus, is_held: bool) -> &'static str {
     match standing {
-        Standing::PendingInit => "pending_init",
-        Standing::Running if is_held => "running",
-        Standing::Running => "interrupted",
-        Standing::Ended(end) => match end {
-            End::Completed => "completed",
-            End::Errored | End::FailedToStart => "errored",
-            End::Interrupted { .. } | End::Replaced => "interrupted",
-            End::Cancelled { .. } => "cancelled",
-            End::BudgetExceeded => "budget_exceeded",
+        RecordedStatus::PendingInit => "pending_init",
+        RecordedStatus::Running if is_held => "running",
+        RecordedStatus::Running => "interrupted",
+        RecordedStatus::Ended(end) => match end {
+            TaskEnding::Completed => "completed",
+            TaskEnding::Errored | TaskEnding::FailedToStart => "errored",
+            TaskEnding::Interrupted { .. } | TaskEnding::Replaced => "interrupted",
+            TaskEnding::Cancelled { .. } => "cancelled",
+            TaskEnding::BudgetExceeded => "budget_exceeded",
         },
-        Standing::Shutdown => "shutdown",
+        RecordedStatus::Shutdown => "shutdown",
     }
 }
 
-fn why(why: SkipWhy) -> &'static str {
+fn why(why: StopSkipReason) -> &'static str {
     match why {
-        SkipWhy::Idle => "nothing runs",
-        SkipWhy::Active => "not finished",
-        SkipWhy::AlreadyDone => "done already",
-        SkipWhy::Unknown => "unknown",
+        StopSkipReason::Idle => "nothing runs",
+        StopSkipReason::Active => "not finished",
+        StopSkipReason::AlreadyDone => "done already",
+        StopSkipReason::Unknown => "unknown",
     }
 }

@@ -1,9 +1,9 @@
 //! `troupe_sessions_spawn`: a session of its own, or a child in a tree.
 
 use serde_json::Value;
-use troupe_agents::desk::{AgentView, CallbackChoice, SpawnRequest, Turn};
-use troupe_engine::schema::Schema;
-use troupe_mcp::serve::Caller;
+use troupe_agents::tree_access::{AgentView, CallbackChoice, SpawnContext, SpawnRequest};
+use troupe_engine::schema::AnswerSchema;
+use troupe_mcp::serve::CallingClient;
 use troupe_protocol::Op;
 use troupe_protocol::agent::AgentOrigin;
 use troupe_protocol::input::{UserInput, is_blank};
@@ -14,36 +14,36 @@ use troupe_protocol::spawn::{CallbackConfig, HistoryShare};
 use troupe_protocol::tree::{CallbackMode, OnParentInterrupt};
 use troupe_protocol::{AgentId, SessionId};
 
-use super::answers::Spawned;
+use super::answers::SessionSpawnAnswer;
 use super::arguments::SpawnArguments;
-use super::attend::attend;
 use super::directory::desk;
-use super::orchestra::Orchestra;
-use super::trouble::Trouble;
-use crate::house::{Thread, place_of};
+use super::error::SessionToolError;
+use super::headless_approvals::answer_approvals;
+use super::session_tools::SessionTools;
+use crate::session_pool::{RootSession, place_of};
 
 /// What we are called among those that can run a session.
 const OURSELVES: &str = "troupe";
 
 /// Who is to run a session.
-enum Runner {
+enum SessionRunner {
     /// Troupe, or what the parent is run by.
     Unsaid,
     Troupe,
     Backend(String),
 }
 
-impl Orchestra {
+impl SessionTools {
     pub(super) async fn spawn(
         &self,
         mut arguments: SpawnArguments,
-        caller: &Caller,
-    ) -> Result<Spawned, Trouble> {
+        caller: &CallingClient,
+    ) -> Result<SessionSpawnAnswer, SessionToolError> {
         check_prompt("troupe_sessions_spawn", &arguments.prompt)?;
         if let Some(schema) = &arguments.output_schema {
             let schema = Value::Object(schema.clone());
-            let checked = Schema::compile(&schema);
-            checked.map_err(|error| Trouble::Arguments {
+            let checked = AnswerSchema::compile(&schema);
+            checked.map_err(|error| SessionToolError::Arguments {
                 tool: "troupe_sessions_spawn",
                 problem: format!("outputSchema: {error}"),
             })?;
@@ -55,38 +55,38 @@ impl Orchestra {
         }
     }
 
-    fn runner(&self, tool: Option<String>) -> Result<Runner, Trouble> {
+    fn runner(&self, tool: Option<String>) -> Result<SessionRunner, SessionToolError> {
         match tool {
-            None => Ok(Runner::Unsaid),
-            Some(tool) if tool == OURSELVES => Ok(Runner::Troupe),
+            None => Ok(SessionRunner::Unsaid),
+            Some(tool) if tool == OURSELVES => Ok(SessionRunner::Troupe),
             Some(tool) => {
                 let backends = self.house.backends();
                 if backends.contains(&tool) {
-                    return Ok(Runner::Backend(tool));
+                    return Ok(SessionRunner::Backend(tool));
                 }
                 let ourselves = [OURSELVES.to_owned()];
                 let known = ourselves.into_iter().chain(backends).collect();
-                Err(Trouble::UnknownAgenticTool { tool, known })
+                Err(SessionToolError::UnknownAgenticTool { tool, known })
             }
         }
     }
 
     async fn spawn_root(
         &self,
-        runner: Runner,
+        runner: SessionRunner,
         arguments: SpawnArguments,
-        caller: &Caller,
-    ) -> Result<Spawned, Trouble> {
+        caller: &CallingClient,
+    ) -> Result<SessionSpawnAnswer, SessionToolError> {
         if arguments.agent_type.is_some() {
             let argument = "agentType";
-            return Err(Trouble::OnlyForChildren { argument });
+            return Err(SessionToolError::OnlyForChildren { argument });
         }
         let prompt = prompt(&arguments);
         let wants_callback = arguments.enable_callback == Some(true);
         let request = ConfigureSession {
             model_provider: match runner {
-                Runner::Unsaid | Runner::Troupe => None,
-                Runner::Backend(name) => Some(name),
+                SessionRunner::Unsaid | SessionRunner::Troupe => None,
+                SessionRunner::Backend(name) => Some(name),
             },
             overrides: TurnOverrides {
                 cwd: arguments.working_directory,
@@ -117,9 +117,9 @@ impl Orchestra {
             })
             .await?;
         if !caller.can_be_asked() {
-            attend(thread.clone(), events, self.headless);
+            answer_approvals(thread.clone(), events, self.headless);
         }
-        Ok(Spawned {
+        Ok(SessionSpawnAnswer {
             note: note(thread.id(), CallbackNews::for_root(wants_callback)),
             session_id: thread.id(),
             short_id: thread.id().short(),
@@ -134,13 +134,13 @@ impl Orchestra {
     async fn spawn_child(
         &self,
         parent: &str,
-        runner: Runner,
+        runner: SessionRunner,
         arguments: SpawnArguments,
-        caller: &Caller,
-    ) -> Result<Spawned, Trouble> {
+        caller: &CallingClient,
+    ) -> Result<SessionSpawnAnswer, SessionToolError> {
         if arguments.working_directory.is_some() {
             let argument = "workingDirectory";
-            return Err(Trouble::OnlyForRoots { argument });
+            return Err(SessionToolError::OnlyForRoots { argument });
         }
         let found = self.find(parent).await?;
         let thread = self.open(found).await?;
@@ -152,9 +152,15 @@ impl Orchestra {
             None => {
                 let context = thread.context().await?;
                 let inherited = thread.agents().callback();
-                (Turn::outside(&context), callback(&arguments, &inherited))
+                (
+                    SpawnContext::outside_task(&context),
+                    callback(&arguments, &inherited),
+                )
             }
-            Some(spec) => (Turn::from(&**spec), callback(&arguments, &spec.callback)),
+            Some(spec) => (
+                SpawnContext::from(&**spec),
+                callback(&arguments, &spec.callback),
+            ),
         };
         let turn = match place_of(&self.house, found.session).await {
             Some((task, index)) => turn.at(task, index),
@@ -170,10 +176,10 @@ impl Orchestra {
         };
         let spawned = desk.spawn_below(above.agent, request).await?;
         if !caller.can_be_asked() {
-            attend(thread.clone(), events, self.headless);
+            answer_approvals(thread.clone(), events, self.headless);
         }
         let view = spawned.view;
-        Ok(Spawned {
+        Ok(SessionSpawnAnswer {
             note: note(
                 view.session,
                 if calls_back {
@@ -193,18 +199,22 @@ impl Orchestra {
     }
 }
 
-impl Orchestra {
+impl SessionTools {
     /// Returns the program that a child is to be. One whose parent is a program is it too, so
     /// nobody is told that it is ours.
-    fn child_runner(&self, above: &AgentView, runner: Runner) -> Result<Option<String>, Trouble> {
+    fn child_runner(
+        &self,
+        above: &AgentView,
+        runner: SessionRunner,
+    ) -> Result<Option<String>, SessionToolError> {
         match runner {
-            Runner::Backend(name) => Ok(Some(name)),
-            Runner::Unsaid => Ok(None),
-            Runner::Troupe => {
+            SessionRunner::Backend(name) => Ok(Some(name)),
+            SessionRunner::Unsaid => Ok(None),
+            SessionRunner::Troupe => {
                 let spec = above.spec.as_ref();
                 let provider = spec.and_then(|spec| spec.model_provider.clone());
                 match provider.filter(|provider| self.house.backends().contains(provider)) {
-                    Some(backend) => Err(Trouble::RunByAnother {
+                    Some(backend) => Err(SessionToolError::RunByAnother {
                         parent: above.session,
                         backend,
                     }),
@@ -216,10 +226,10 @@ impl Orchestra {
 }
 
 /// Refuses a prompt that says nothing, before anything is made for it.
-pub(super) fn check_prompt(tool: &'static str, prompt: &str) -> Result<(), Trouble> {
+pub(super) fn check_prompt(tool: &'static str, prompt: &str) -> Result<(), SessionToolError> {
     if is_blank(prompt) {
         let problem = "prompt is blank; say what is to be done".to_owned();
-        return Err(Trouble::Arguments { tool, problem });
+        return Err(SessionToolError::Arguments { tool, problem });
     }
     Ok(())
 }
@@ -232,7 +242,7 @@ fn prompt(arguments: &SpawnArguments) -> String {
 }
 
 /// Takes rights away from a session. More than it has is refused: who asks is a model.
-async fn narrow(thread: &Thread, asked: SandboxMode) -> Result<(), Trouble> {
+async fn narrow(thread: &RootSession, asked: SandboxMode) -> Result<(), SessionToolError> {
     let has = thread.configured().context.sandbox_policy.mode();
     let sandbox_policy = match (asked, has) {
         (asked, has) if asked == has => return Ok(()),
@@ -241,7 +251,7 @@ async fn narrow(thread: &Thread, asked: SandboxMode) -> Result<(), Trouble> {
             SandboxPolicy::workspace_write()
         }
         (SandboxMode::WorkspaceWrite | SandboxMode::DangerFullAccess, _) => {
-            return Err(Trouble::WiderSandbox { asked, has });
+            return Err(SessionToolError::WiderSandbox { asked, has });
         }
     };
     let overrides = TurnOverrides {
@@ -252,7 +262,7 @@ async fn narrow(thread: &Thread, asked: SandboxMode) -> Result<(), Trouble> {
     Ok(())
 }
 
-fn child(turn: Turn, arguments: SpawnArguments, callback: CallbackChoice) -> SpawnRequest {
+fn child(turn: SpawnContext, arguments: SpawnArguments, callback: CallbackChoice) -> SpawnRequest {
     SpawnRequest {
         tool: "troupe_sessions_spawn",
         origin: AgentOrigin::Spawn,

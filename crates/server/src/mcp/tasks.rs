@@ -1,33 +1,36 @@
 //! `troupe_tasks_get` and `troupe_tasks_list`: what the log of a session tells of its tasks.
 
-use troupe_agents::desk::Scope;
+use troupe_agents::tree_access::AgentScope;
 use troupe_protocol::input::UserInput;
 use troupe_protocol::item::TurnItem;
 use troupe_protocol::result::{Evidence, StopReason, StructuredOutput, TaskResult};
 use troupe_protocol::rollout::RolloutRecord;
-use troupe_protocol::tree::{Fact, MessageMetadata};
+use troupe_protocol::tree::{MessageMetadata, TreeFact};
 use troupe_protocol::{EventMsg, SessionId, TaskOutcome};
-use troupe_store::{Error, Line, Position, Store, UnixMillis};
+use troupe_store::{LogLine, LogPosition, SessionStore, StoreError, UnixMillis};
 
 use super::answers::{
-    CallbackAnswer, CommandAnswer, EvidenceAnswer, FileAnswer, Output, TaskAnswer, TaskList,
+    CallbackAnswer, CommandAnswer, EvidenceAnswer, FileAnswer, OutputAnswer, TaskAnswer, TaskList,
 };
 use super::arguments::{TaskArguments, TasksArguments};
-use super::asks::tells;
-use super::directory::{Found, desk};
-use super::orchestra::Orchestra;
-use super::trouble::Trouble;
+use super::directory::{FoundSession, desk};
+use super::error::SessionToolError;
+use super::forms::tells;
+use super::session_tools::SessionTools;
 use crate::limits::{MCP_TASKS_DEFAULT, MCP_TASKS_MAX};
 
-impl Orchestra {
-    pub(super) async fn task(&self, arguments: &TaskArguments) -> Result<TaskAnswer, Trouble> {
+impl SessionTools {
+    pub(super) async fn task(
+        &self,
+        arguments: &TaskArguments,
+    ) -> Result<TaskAnswer, SessionToolError> {
         let store = self.store()?;
         let task = &arguments.task_id;
         let sessions = match &arguments.session_id {
             Some(session) => {
                 let found = self.find(session).await?;
                 let mut tasks = read(&*store, found.session).await?;
-                self.end_of_the_dead(found, &mut tasks).await?;
+                self.end_orphaned_tasks(found, &mut tasks).await?;
                 if let Some(task) = tasks.into_iter().find(|one| one.task_id == *task) {
                     return Ok(task);
                 }
@@ -42,18 +45,21 @@ impl Orchestra {
             }
         }
         Err(match (arguments.session_id.is_some(), sessions.first()) {
-            (true, Some(session)) => Trouble::NoTask {
+            (true, Some(session)) => SessionToolError::NoTask {
                 session: *session,
                 task: task.clone(),
             },
-            _ => Trouble::UnknownTask(task.clone()),
+            _ => SessionToolError::UnknownTask(task.clone()),
         })
     }
 
-    pub(super) async fn tasks(&self, arguments: &TasksArguments) -> Result<TaskList, Trouble> {
+    pub(super) async fn tasks(
+        &self,
+        arguments: &TasksArguments,
+    ) -> Result<TaskList, SessionToolError> {
         let found = self.find(&arguments.session_id).await?;
         let mut tasks = read(&*self.store()?, found.session).await?;
-        self.end_of_the_dead(found, &mut tasks).await?;
+        self.end_orphaned_tasks(found, &mut tasks).await?;
         let total = tasks.len();
         tasks.reverse();
         tasks.truncate(
@@ -70,7 +76,11 @@ impl Orchestra {
     }
 
     /// A task that runs in nobody's process died with the one that had it.
-    async fn end_of_the_dead(&self, found: Found, tasks: &mut [TaskAnswer]) -> Result<(), Trouble> {
+    async fn end_orphaned_tasks(
+        &self,
+        found: FoundSession,
+        tasks: &mut [TaskAnswer],
+    ) -> Result<(), SessionToolError> {
         let runs = |task: &TaskAnswer| task.status == "running";
         if !tasks.iter().any(runs)
             || self.loaded(found).await.is_some()
@@ -90,7 +100,7 @@ impl Orchestra {
         for thread in self.house.loaded().await {
             sessions.push(thread.id());
             // A tree that has just ended has its sessions in the store.
-            let agents = desk(&thread).list(Scope::All, true).await;
+            let agents = desk(&thread).list(AgentScope::All, true).await;
             let agents = agents.unwrap_or_default();
             sessions.extend(agents.iter().map(|view| view.session));
         }
@@ -100,18 +110,18 @@ impl Orchestra {
 
 /// Reads the tasks of a session, oldest first. One that has no log yet has none.
 pub(super) async fn read(
-    store: &dyn Store,
+    store: &dyn SessionStore,
     session: SessionId,
-) -> Result<Vec<TaskAnswer>, Trouble> {
+) -> Result<Vec<TaskAnswer>, SessionToolError> {
     let mut tasks = Vec::new();
-    let mut from = Position::default();
+    let mut from = LogPosition::default();
     loop {
         let batch = match store.read_all(session, from).await {
             Ok(batch) => batch,
-            Err(Error::NotFound { .. }) => return Ok(tasks),
+            Err(StoreError::NotFound { .. }) => return Ok(tasks),
             Err(error) => return Err(error.into()),
         };
-        for line in batch.lines.iter().filter(|line| may_tell(line)) {
+        for line in batch.lines.iter().filter(|line| is_about_tasks(line)) {
             // A line that cannot be read is reported by whoever resumes the session.
             if let Ok(stamped) = line.record() {
                 take(&mut tasks, session, stamped.timestamp, stamped.record);
@@ -125,7 +135,7 @@ pub(super) async fn read(
 }
 
 /// Most of a log is about other things, which need not be read to be known.
-fn may_tell(line: &Line) -> bool {
+fn is_about_tasks(line: &LogLine) -> bool {
     const MARKS: [&[u8]; 4] = [
         b"\"task_started\"",
         b"\"task_complete\"",
@@ -172,7 +182,7 @@ fn take(tasks: &mut Vec<TaskAnswer>, session: SessionId, at: UnixMillis, record:
             _ => {}
         },
         RolloutRecord::Agent(line) => {
-            if let (Fact::Ended { task, .. }, Some(result)) = (&line.record.fact, line.result)
+            if let (TreeFact::Ended { task, .. }, Some(result)) = (&line.record.fact, line.result)
                 && result.session_id == session
                 && let Some(entry) = named(tasks, &task.0)
             {
@@ -240,14 +250,14 @@ pub(super) fn stop(stop: &StopReason) -> (&'static str, Option<String>) {
     (TaskOutcome::from(stop).row().mcp, error)
 }
 
-fn output(output: StructuredOutput) -> Output {
+fn output(output: StructuredOutput) -> OutputAnswer {
     match output {
-        StructuredOutput::Valid { value } => Output {
+        StructuredOutput::Valid { value } => OutputAnswer {
             valid: true,
             value: Some(value),
             problems: Vec::new(),
         },
-        StructuredOutput::Invalid { problems } => Output {
+        StructuredOutput::Invalid { problems } => OutputAnswer {
             valid: false,
             value: None,
             problems,

@@ -1,20 +1,20 @@
-//! The tools: their cards, and how arguments become a [`Call`].
+//! The tools: their cards, and how arguments become a [`SessionToolCall`].
 
 use schemars::JsonSchema;
 use schemars::generate::SchemaSettings;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
-use troupe_mcp::serve::{Hints, ToolCard};
+use troupe_mcp::serve::{ToolCard, ToolEffect};
 
 use super::answers::{
-    Cancelled, Prompted, SessionAnswer, SessionList, Spawned, TaskAnswer, TaskList, TreeAnswer,
-    Waited,
+    SessionAnswer, SessionCancelAnswer, SessionList, SessionPromptAnswer, SessionSpawnAnswer,
+    SessionWaitAnswer, TaskAnswer, TaskList, TreeAnswer,
 };
 use super::arguments::{
-    CancelArguments, GetArguments, ListArguments, PromptArguments, SpawnArguments, TaskArguments,
-    TasksArguments, TreeArguments, WaitArguments,
+    CancelArguments, GetArguments, ListSessionsArguments, PromptArguments, SpawnArguments,
+    TaskArguments, TasksArguments, TreeArguments, WaitArguments,
 };
-use super::trouble::Trouble;
+use super::error::SessionToolError;
 
 const SPAWN: &str = "troupe_sessions_spawn";
 const PROMPT: &str = "troupe_sessions_prompt";
@@ -28,10 +28,10 @@ const TREE: &str = "troupe_agents_tree";
 
 /// A call whose arguments make sense.
 #[derive(Debug)]
-pub(super) enum Call {
+pub(super) enum SessionToolCall {
     Spawn(Box<SpawnArguments>),
     Prompt(PromptArguments),
-    List(ListArguments),
+    List(ListSessionsArguments),
     Get(GetArguments),
     Cancel(CancelArguments),
     Wait(WaitArguments),
@@ -40,9 +40,12 @@ pub(super) enum Call {
     Tree(TreeArguments),
 }
 
-impl Call {
+impl SessionToolCall {
     /// Reads a call; `None` if there is no such tool.
-    pub(super) fn read(tool: &str, arguments: Map<String, Value>) -> Option<Result<Self, Trouble>> {
+    pub(super) fn read(
+        tool: &str,
+        arguments: Map<String, Value>,
+    ) -> Option<Result<Self, SessionToolError>> {
         Some(match tool {
             SPAWN => read(SPAWN, arguments).map(|read| Self::Spawn(Box::new(read))),
             PROMPT => read(PROMPT, arguments).map(Self::Prompt),
@@ -62,8 +65,8 @@ impl Call {
 fn read<T: DeserializeOwned>(
     tool: &'static str,
     arguments: Map<String, Value>,
-) -> Result<T, Trouble> {
-    serde_json::from_value(Value::Object(arguments)).map_err(|error| Trouble::Arguments {
+) -> Result<T, SessionToolError> {
+    serde_json::from_value(Value::Object(arguments)).map_err(|error| SessionToolError::Arguments {
         tool,
         problem: error.to_string(),
     })
@@ -71,67 +74,67 @@ fn read<T: DeserializeOwned>(
 
 pub(super) fn cards() -> Vec<ToolCard> {
     vec![
-        card::<SpawnArguments, Spawned>(
+        card::<SpawnArguments, SessionSpawnAnswer>(
             SPAWN,
             "Spawn a session",
             "Starts an agent on a prompt and answers at once with its sessionId. It works by \
              itself; use troupe_sessions_wait for its result. With parentSessionId it is a child \
              in that session's tree, and the parent is called back when it is done.",
-            Hints::Works,
+            ToolEffect::Works,
         ),
-        card::<PromptArguments, Prompted>(
+        card::<PromptArguments, SessionPromptAnswer>(
             PROMPT,
             "Prompt a session",
             "Sends a prompt to a session, also to one from earlier, and answers with what it came \
              to. A prompt to a session at work joins its task. Cancelling this call interrupts \
              the session's task; with wait false it answers at once.",
-            Hints::Works,
+            ToolEffect::Works,
         ),
-        card::<WaitArguments, Waited>(
+        card::<WaitArguments, SessionWaitAnswer>(
             WAIT,
             "Wait for sessions",
             "Waits until one of the sessions is done, or all are, and answers with their last \
              messages. It costs nothing. Cancelling this call ends the wait; the sessions go on.",
-            Hints::Reads,
+            ToolEffect::Reads,
         ),
         card::<GetArguments, SessionAnswer>(
             GET,
             "Look at a session",
             "Tells how a session stands: status, what it does and waits on, its last message, its \
              parent and children, and what waits for a person's approval.",
-            Hints::Reads,
+            ToolEffect::Reads,
         ),
-        card::<ListArguments, SessionList>(
+        card::<ListSessionsArguments, SessionList>(
             LIST,
             "List sessions",
             "Lists the sessions of this machine's user, those that changed last first.",
-            Hints::Reads,
+            ToolEffect::Reads,
         ),
-        card::<CancelArguments, Cancelled>(
+        card::<CancelArguments, SessionCancelAnswer>(
             CANCEL,
             "Cancel a session",
             "Stops a session and all of its children: their tasks are interrupted and their \
              processes killed. What was done is kept, and a prompt goes on with it.",
-            Hints::Stops,
+            ToolEffect::Stops,
         ),
         card::<TaskArguments, TaskAnswer>(
             TASK,
             "Look at a task",
             "Tells what a task of a session came to, with the evidence that the engine gathered: \
              commands with exit codes, files changed, tokens, children.",
-            Hints::Reads,
+            ToolEffect::Reads,
         ),
         card::<TasksArguments, TaskList>(
             TASKS,
             "List tasks",
             "Lists the tasks of a session, the newest first.",
-            Hints::Reads,
+            ToolEffect::Reads,
         ),
         card::<TreeArguments, TreeAnswer>(
             TREE,
             "Show an agent tree",
             "Shows all agents of the tree that a session belongs to, and what each does.",
-            Hints::Reads,
+            ToolEffect::Reads,
         ),
     ]
 }
@@ -140,7 +143,7 @@ fn card<Arguments: JsonSchema, Answer: JsonSchema>(
     name: &'static str,
     title: &'static str,
     description: &'static str,
-    hints: Hints,
+    hints: ToolEffect,
 ) -> ToolCard {
     ToolCard {
         name,

@@ -2,12 +2,14 @@
 
 use std::fmt::Write as _;
 
-use troupe_mcp::serve::{ReadError, ResourceCard, ResourcePage, ResourceText, TemplateCard};
+use troupe_mcp::serve::{
+    ResourceCard, ResourcePage, ResourceReadError, ResourceText, TemplateCard,
+};
 use troupe_protocol::SessionId;
 use troupe_protocol::history::{ContentItem, ResponseItem, SummaryPart, ToolOutputBody};
 use troupe_protocol::rollout::RolloutRecord;
 use troupe_protocol::tree::MessageMetadata;
-use troupe_store::{Error, ListQuery, Position, Store};
+use troupe_store::{ListQuery, LogPosition, SessionStore, StoreError};
 
 use crate::limits::{MCP_OUTPUT_CHARS_MAX, MCP_PAGE_BYTES_MAX};
 
@@ -26,15 +28,15 @@ pub(super) const TEMPLATE: TemplateCard = TemplateCard {
 
 /// Which page of which transcript.
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct Page {
+struct TranscriptPage {
     session: String,
-    after: Position,
+    after: LogPosition,
 }
 
-impl Page {
-    fn parse(uri: &str) -> Result<Self, ReadError> {
+impl TranscriptPage {
+    fn parse(uri: &str) -> Result<Self, ResourceReadError> {
         let known = || {
-            ReadError::Invalid(format!(
+            ResourceReadError::Invalid(format!(
                 "{uri} is no address of ours; transcripts are {}",
                 TEMPLATE.uri_template
             ))
@@ -50,7 +52,7 @@ impl Page {
         };
         Ok(Self {
             session: session.to_owned(),
-            after: Position(after),
+            after: LogPosition(after),
         })
     }
 }
@@ -61,9 +63,9 @@ fn address(session: SessionId) -> String {
 
 /// Lists the transcripts of the sessions that changed last.
 pub(super) async fn list(
-    store: &dyn Store,
+    store: &dyn SessionStore,
     cursor: Option<&str>,
-) -> Result<ResourcePage, ReadError> {
+) -> Result<ResourcePage, ResourceReadError> {
     let query = ListQuery {
         cursor: cursor.map(str::to_owned),
         ..ListQuery::default()
@@ -71,8 +73,8 @@ pub(super) async fn list(
     let page = store.list(&query).await;
     // The only thing in such a question that can be wrong is the cursor.
     let page = page.map_err(|error| match cursor {
-        Some(_) => ReadError::Invalid(error.to_string()),
-        None => ReadError::Failed(error.to_string()),
+        Some(_) => ResourceReadError::Invalid(error.to_string()),
+        None => ResourceReadError::Failed(error.to_string()),
     })?;
     let resources = page.sessions.into_iter().map(|summary| ResourceCard {
         uri: address(summary.id),
@@ -87,8 +89,11 @@ pub(super) async fn list(
     })
 }
 
-pub(super) async fn read(store: &dyn Store, uri: &str) -> Result<ResourceText, ReadError> {
-    let page = Page::parse(uri)?;
+pub(super) async fn read(
+    store: &dyn SessionStore,
+    uri: &str,
+) -> Result<ResourceText, ResourceReadError> {
+    let page = TranscriptPage::parse(uri)?;
     let session = store.resolve(&page.session).await.map_err(refused)?;
     let mut text = String::new();
     let mut from = page.after;
@@ -117,13 +122,13 @@ pub(super) async fn read(store: &dyn Store, uri: &str) -> Result<ResourceText, R
     })
 }
 
-fn refused(error: Error) -> ReadError {
+fn refused(error: StoreError) -> ResourceReadError {
     match error {
-        Error::NotFound { .. } | Error::Ambiguous { .. } | Error::SameName { .. } => {
-            ReadError::NotFound(error.to_string())
-        }
-        Error::Position { .. } => ReadError::Invalid(error.to_string()),
-        error => ReadError::Failed(error.to_string()),
+        StoreError::NotFound { .. }
+        | StoreError::Ambiguous { .. }
+        | StoreError::SameName { .. } => ResourceReadError::NotFound(error.to_string()),
+        StoreError::Position { .. } => ResourceReadError::Invalid(error.to_string()),
+        error => ResourceReadError::Failed(error.to_string()),
     }
 }
 

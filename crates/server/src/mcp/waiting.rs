@@ -6,39 +6,39 @@ use futures_util::StreamExt;
 use futures_util::stream::FuturesUnordered;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
-use troupe_agents::Desk;
-use troupe_agents::desk::{StopRequest, Targets};
-use troupe_agents::tree::command::{StopMode, Urgency};
-use troupe_agents::tree::effect::{Receipt, WaitEnd};
-use troupe_mcp::serve::Caller;
+use troupe_agents::TreeAccess;
+use troupe_agents::tree::command::{SendUrgency, StopMode};
+use troupe_agents::tree::effect::{DeliveryReceipt, WaitEnd};
+use troupe_agents::tree_access::{TreeStopRequest, WaitTargets};
+use troupe_mcp::serve::CallingClient;
 use troupe_protocol::StopVerb;
 use troupe_protocol::op::{ConfigureSession, ForkPoint};
 use troupe_protocol::tree::AgentMessage;
 
-use super::answers::{Prompted, SessionAnswer, Waited};
+use super::answers::{SessionAnswer, SessionPromptAnswer, SessionWaitAnswer};
 use super::arguments::{PromptArguments, PromptMode, WaitArguments};
-use super::attend::attend;
-use super::directory::{Found, desk};
-use super::orchestra::Orchestra;
+use super::directory::{FoundSession, desk};
+use super::error::SessionToolError;
+use super::headless_approvals::answer_approvals;
+use super::session_tools::SessionTools;
 use super::spawning::check_prompt;
-use super::trouble::Trouble;
-use super::watch::Watch;
-use crate::house::{Thread, dead};
+use super::watch::TreeWatch;
 use crate::limits::{MCP_LOOK_INTERVAL_MS, MCP_WAIT_MS_MAX, MCP_WAIT_SESSIONS_MAX};
+use crate::session_pool::{RootSession, dead_agent_advice};
 
 /// How a wait for one session ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Over {
+enum WaitOutcome {
     Done,
     TimeUp,
 }
 
-impl Orchestra {
+impl SessionTools {
     pub(super) async fn prompt(
         &self,
         arguments: PromptArguments,
-        caller: &Caller,
-    ) -> Result<Prompted, Trouble> {
+        caller: &CallingClient,
+    ) -> Result<SessionPromptAnswer, SessionToolError> {
         check_prompt("troupe_sessions_prompt", &arguments.prompt)?;
         let found = self.find(&arguments.session_id).await?;
         let (thread, found) = match arguments.mode {
@@ -48,30 +48,30 @@ impl Orchestra {
         let desk = desk(&thread);
         let seq = thread.last_seq();
         let urgency = if arguments.interrupt {
-            Urgency::Interrupt
+            SendUrgency::Interrupt
         } else {
-            Urgency::Regular
+            SendUrgency::Regular
         };
         let message = AgentMessage::text(arguments.prompt);
         let sent = desk.send(&found.address(), message, urgency).await?;
-        let (receipt, queue_position) = told(sent.receipt)?;
+        let (receipt, queue_position) = receipt_text(sent.receipt)?;
         if !caller.can_be_asked() {
-            attend(thread.clone(), thread.events_after(seq), self.headless);
+            answer_approvals(thread.clone(), thread.events_after(seq), self.headless);
         }
         let mut timed_out = false;
         if arguments.wait {
-            let watch = Watch::new(&thread, caller, seq);
-            let until = patient(&desk, found, deadline(arguments.timeout_ms));
+            let watch = TreeWatch::new(&thread, caller, seq);
+            let until = wait_until_idle(&desk, found, deadline(arguments.timeout_ms));
             tokio::select! {
-                over = watch.during(until) => timed_out = over? == Over::TimeUp,
+                over = watch.during(until) => timed_out = over? == WaitOutcome::TimeUp,
                 () = caller.cancelled().cancelled() => {
                     // Nobody is left to read what the task comes to.
                     interrupt(&desk, found).await?;
-                    return Err(Trouble::Cancelled);
+                    return Err(SessionToolError::Cancelled);
                 }
             }
         }
-        Ok(Prompted {
+        Ok(SessionPromptAnswer {
             receipt,
             queue_position,
             timed_out,
@@ -79,7 +79,10 @@ impl Orchestra {
         })
     }
 
-    async fn fork(&self, found: Found) -> Result<(Thread, Found), Trouble> {
+    async fn fork(
+        &self,
+        found: FoundSession,
+    ) -> Result<(RootSession, FoundSession), SessionToolError> {
         let point = ForkPoint {
             session_id: found.session,
             last_response_id: None,
@@ -88,17 +91,17 @@ impl Orchestra {
         };
         let fork = self.house.fork(point, ConfigureSession::default()).await?;
         let (session, root) = (fork.id(), fork.id());
-        Ok((fork, Found { session, root }))
+        Ok((fork, FoundSession { session, root }))
     }
 
     pub(super) async fn wait(
         &self,
         arguments: WaitArguments,
-        caller: &Caller,
-    ) -> Result<Waited, Trouble> {
+        caller: &CallingClient,
+    ) -> Result<SessionWaitAnswer, SessionToolError> {
         let wanted = arguments.session_ids.len();
         if wanted == 0 || wanted > MCP_WAIT_SESSIONS_MAX {
-            return Err(Trouble::Arguments {
+            return Err(SessionToolError::Arguments {
                 tool: "troupe_sessions_wait",
                 problem: format!(
                     "sessionIds has {wanted} ids; give between 1 and {MCP_WAIT_SESSIONS_MAX}"
@@ -112,13 +115,13 @@ impl Orchestra {
         }
         let until = deadline(arguments.timeout_ms);
         let ended = tokio::select! {
-            ended = self.all_or_one(&places, until, arguments.all, caller) => ended?,
-            () = caller.cancelled().cancelled() => return Err(Trouble::Cancelled),
+            ended = self.wait_for_sessions(&places, until, arguments.all, caller) => ended?,
+            () = caller.cancelled().cancelled() => return Err(SessionToolError::Cancelled),
         };
-        let mut waited = Waited {
+        let mut waited = SessionWaitAnswer {
             finished: Vec::new(),
             running: Vec::new(),
-            timed_out: ended == Over::TimeUp,
+            timed_out: ended == WaitOutcome::TimeUp,
         };
         for (found, thread) in &places {
             let mut session = self.describe(*found, thread.as_ref()).await?;
@@ -138,9 +141,9 @@ impl Orchestra {
     /// Tells how a session stands, with its last message.
     async fn describe(
         &self,
-        found: Found,
-        thread: Option<&Thread>,
-    ) -> Result<SessionAnswer, Trouble> {
+        found: FoundSession,
+        thread: Option<&RootSession>,
+    ) -> Result<SessionAnswer, SessionToolError> {
         match thread {
             Some(thread) => self.live(found, thread).await,
             None => self.stored(found).await,
@@ -148,14 +151,14 @@ impl Orchestra {
     }
 }
 
-impl Orchestra {
-    async fn all_or_one(
+impl SessionTools {
+    async fn wait_for_sessions(
         &self,
-        places: &[(Found, Option<Thread>)],
+        places: &[(FoundSession, Option<RootSession>)],
         until: Instant,
         all: bool,
-        caller: &Caller,
-    ) -> Result<Over, Trouble> {
+        caller: &CallingClient,
+    ) -> Result<WaitOutcome, SessionToolError> {
         let store = self.store()?;
         let store = &*store;
         let mut waits: FuturesUnordered<_> = places
@@ -163,20 +166,20 @@ impl Orchestra {
             .map(|(found, thread)| async move {
                 match thread {
                     Some(thread) => {
-                        let watch = Watch::from_now(store, thread, caller).await?;
+                        let watch = TreeWatch::from_now(store, thread, caller).await?;
                         let desk = desk(thread);
-                        watch.during(patient(&desk, *found, until)).await
+                        watch.during(wait_until_idle(&desk, *found, until)).await
                     }
-                    None => self.done_elsewhere(*found, until).await,
+                    None => self.wait_for_other_process(*found, until).await,
                 }
             })
             .collect();
-        let mut over = Over::Done;
+        let mut over = WaitOutcome::Done;
         while let Some(one) = waits.next().await {
             match (one?, all) {
-                (Over::Done, true) => {}
-                (Over::Done, false) => return Ok(Over::Done),
-                (Over::TimeUp, _) => over = Over::TimeUp,
+                (WaitOutcome::Done, true) => {}
+                (WaitOutcome::Done, false) => return Ok(WaitOutcome::Done),
+                (WaitOutcome::TimeUp, _) => over = WaitOutcome::TimeUp,
             }
         }
         Ok(over)
@@ -184,13 +187,17 @@ impl Orchestra {
 
     /// Waits for a session that is not in memory. Nobody tells us what another process does with
     /// it, so its log is looked at now and then.
-    async fn done_elsewhere(&self, found: Found, until: Instant) -> Result<Over, Trouble> {
+    async fn wait_for_other_process(
+        &self,
+        found: FoundSession,
+        until: Instant,
+    ) -> Result<WaitOutcome, SessionToolError> {
         loop {
             if self.stored(found).await?.is_done() {
-                return Ok(Over::Done);
+                return Ok(WaitOutcome::Done);
             }
             if Instant::now() >= until {
-                return Ok(Over::TimeUp);
+                return Ok(WaitOutcome::TimeUp);
             }
             let pause = Duration::from_millis(MCP_LOOK_INTERVAL_MS);
             tokio::time::sleep_until(until.min(Instant::now() + pause)).await;
@@ -200,30 +207,34 @@ impl Orchestra {
 
 /// Waits until a session has nothing to do: a message that its task did not take starts the
 /// next one.
-async fn patient(desk: &Desk, found: Found, until: Instant) -> Result<Over, Trouble> {
+async fn wait_until_idle(
+    desk: &TreeAccess,
+    found: FoundSession,
+    until: Instant,
+) -> Result<WaitOutcome, SessionToolError> {
     // Dropping the wait is what ends it early.
     let stop = CancellationToken::new();
     let _stopped = stop.clone().drop_guard();
     loop {
-        let targets = Targets::Addresses(vec![found.address()]);
+        let targets = WaitTargets::Addresses(vec![found.address()]);
         let time = until.saturating_duration_since(Instant::now());
         let waited = desk.wait(targets, time, &stop).await?;
         let view = desk.view(&found.address()).await?;
         let is_done = view.status.is_final() && view.pending.messages == 0;
         match waited.end {
-            WaitEnd::Final if is_done => return Ok(Over::Done),
+            WaitEnd::Final if is_done => return Ok(WaitOutcome::Done),
             WaitEnd::Final if Instant::now() < until => {}
             WaitEnd::Final
             | WaitEnd::Mail
             | WaitEnd::Exhausted
             | WaitEnd::TimedOut
-            | WaitEnd::Stopped => return Ok(Over::TimeUp),
+            | WaitEnd::Stopped => return Ok(WaitOutcome::TimeUp),
         }
     }
 }
 
-async fn interrupt(desk: &Desk, found: Found) -> Result<(), Trouble> {
-    let request = StopRequest {
+async fn interrupt(desk: &TreeAccess, found: FoundSession) -> Result<(), SessionToolError> {
+    let request = TreeStopRequest {
         verb: StopVerb::Interrupt,
         targets: vec![found.address()],
         mode: StopMode::Act,
@@ -237,11 +248,11 @@ fn deadline(timeout_ms: u64) -> Instant {
     Instant::now() + Duration::from_millis(timeout_ms.min(MCP_WAIT_MS_MAX))
 }
 
-fn told(receipt: Receipt) -> Result<(String, Option<usize>), Trouble> {
+fn receipt_text(receipt: DeliveryReceipt) -> Result<(String, Option<usize>), SessionToolError> {
     match receipt {
-        Receipt::Delivered => Ok(("delivered".to_owned(), None)),
-        Receipt::Queued { position } => Ok(("queued".to_owned(), Some(position))),
-        Receipt::Held { .. } => Ok(("held".to_owned(), None)),
-        Receipt::Dead { why } => Err(Trouble::Dead(dead(why))),
+        DeliveryReceipt::Delivered => Ok(("delivered".to_owned(), None)),
+        DeliveryReceipt::Queued { position } => Ok(("queued".to_owned(), Some(position))),
+        DeliveryReceipt::Held { .. } => Ok(("held".to_owned(), None)),
+        DeliveryReceipt::Dead { why } => Err(SessionToolError::Dead(dead_agent_advice(why))),
     }
 }

@@ -13,21 +13,21 @@ use futures_util::future::{BoxFuture, Fuse, FutureExt as _};
 use futures_util::stream::FuturesUnordered;
 use tokio_util::sync::CancellationToken;
 use troupe_engine::EventStream;
-use troupe_mcp::serve::Caller;
+use troupe_mcp::serve::CallingClient;
 use troupe_protocol::discard;
 use troupe_protocol::item::TurnItem;
 use troupe_protocol::{CallId, EventMsg, Op, PendingQuestion, SubmissionId};
-use troupe_store::Store;
+use troupe_store::SessionStore;
 
-use super::asks;
-use super::trouble::Trouble;
-use crate::house::Thread;
+use super::error::SessionToolError;
+use super::forms;
 use crate::limits::MCP_PROGRESS_CHARS_MAX;
+use crate::session_pool::RootSession;
 
 /// One call's look at a tree.
-pub(super) struct Watch<'a> {
-    thread: &'a Thread,
-    caller: &'a Caller,
+pub(super) struct TreeWatch<'a> {
+    thread: &'a RootSession,
+    caller: &'a CallingClient,
     events: EventStream,
     /// Asked before, and not answered yet.
     earlier: Vec<PendingQuestion>,
@@ -35,9 +35,9 @@ pub(super) struct Watch<'a> {
     submitted: HashMap<SubmissionId, Op>,
 }
 
-impl<'a> Watch<'a> {
+impl<'a> TreeWatch<'a> {
     /// Looks at what happens after this number.
-    pub(super) fn new(thread: &'a Thread, caller: &'a Caller, seq: u64) -> Self {
+    pub(super) fn new(thread: &'a RootSession, caller: &'a CallingClient, seq: u64) -> Self {
         Self {
             thread,
             caller,
@@ -49,14 +49,14 @@ impl<'a> Watch<'a> {
 
     /// Looks at what happens from now on, and at what was asked before and is still open.
     pub(super) async fn from_now(
-        store: &dyn Store,
-        thread: &'a Thread,
-        caller: &'a Caller,
-    ) -> Result<Self, Trouble> {
+        store: &dyn SessionStore,
+        thread: &'a RootSession,
+        caller: &'a CallingClient,
+    ) -> Result<Self, SessionToolError> {
         let seq = thread.last_seq();
         let mut watch = Self::new(thread, caller, seq);
         if caller.can_be_asked() {
-            watch.earlier = asks::open(store, thread.id(), seq).await?;
+            watch.earlier = forms::open(store, thread.id(), seq).await?;
         }
         Ok(watch)
     }
@@ -64,8 +64,8 @@ impl<'a> Watch<'a> {
     /// Runs a wait, and all this beside it.
     pub(super) async fn during<T>(mut self, until: impl Future<Output = T>) -> T {
         let mut until = pin!(until);
-        let mut news = News::default();
-        let mut asking = Asking::default();
+        let mut news = ProgressNews::default();
+        let mut asking = OpenForms::default();
         for ask in std::mem::take(&mut self.earlier) {
             asking.put(self.caller, ask);
         }
@@ -73,7 +73,7 @@ impl<'a> Watch<'a> {
             tokio::select! {
                 over = &mut until => return over,
                 answer = asking.answered() => self.answer(answer).await,
-                () = news.told(self.caller) => {}
+                () = news.send_newest(self.caller) => {}
                 event = self.events.next() => {
                     let Some(event) = event else {
                         // The session has ended, which the wait is told too.
@@ -118,13 +118,13 @@ struct AskAnswer {
 
 /// The questions that a person has before them.
 #[derive(Default)]
-struct Asking<'a> {
+struct OpenForms<'a> {
     waiting: FuturesUnordered<BoxFuture<'a, (CallId, Option<AskAnswer>)>>,
     open: HashMap<CallId, CancellationToken>,
 }
 
-impl<'a> Asking<'a> {
-    fn put(&mut self, caller: &'a Caller, question: PendingQuestion) {
+impl<'a> OpenForms<'a> {
+    fn put(&mut self, caller: &'a CallingClient, question: PendingQuestion) {
         let id = question.id().clone();
         if self.open.contains_key(&id) {
             return;
@@ -133,11 +133,11 @@ impl<'a> Asking<'a> {
         self.open.insert(id.clone(), withdrawn.clone());
         let put = async move {
             let declined = question.deny();
-            let op = match asks::form(&question) {
+            let op = match forms::form(&question) {
                 None => Some(declined.clone()),
                 Some(form) => {
                     let reply = withdrawn.run_until_cancelled(caller.ask(form)).await;
-                    reply.map(|reply| asks::answer(&question, reply))
+                    reply.map(|reply| forms::answer(&question, reply))
                 }
             };
             (id, op.map(|op| AskAnswer { op, declined }))
@@ -165,12 +165,12 @@ impl<'a> Asking<'a> {
 
 /// What the client has not heard yet.
 #[derive(Default)]
-struct News<'a> {
+struct ProgressNews<'a> {
     sending: Option<Fuse<BoxFuture<'a, ()>>>,
     newest: Option<String>,
 }
 
-impl<'a> News<'a> {
+impl<'a> ProgressNews<'a> {
     fn add(&mut self, text: Option<String>) {
         if text.is_some() {
             self.newest = text;
@@ -178,7 +178,7 @@ impl<'a> News<'a> {
     }
 
     /// Tells the newest. Returns when that is done; never, if there is nothing to tell.
-    async fn told(&mut self, caller: &'a Caller) {
+    async fn send_newest(&mut self, caller: &'a CallingClient) {
         if self.sending.is_none()
             && let Some(text) = self.newest.take()
         {

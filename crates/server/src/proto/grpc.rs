@@ -15,15 +15,15 @@ use troupe_transport::grpc::{
 };
 use troupe_transport::limits::LINE_BYTES_MAX;
 
-use super::converse::{Gone, Inlet, Outgoing, Outlet, converse};
-use super::web::{Host, Shown};
+use super::client::{ClientGone, ClientInlet, ClientOutlet, OutgoingMessage, serve_client};
+use super::web::{TokenStatus, WebHost};
 use crate::limits::OUTGOING_QUEUED_MAX;
 
 /// Messages that are sent at once at most.
 const BATCH_MESSAGES_MAX: usize = OUTGOING_QUEUED_MAX;
 
-pub(super) fn router(host: &Host) -> Router<Host> {
-    let service = TroupeServer::new(Service(host.clone()))
+pub(super) fn router(host: &WebHost) -> Router<WebHost> {
+    let service = TroupeServer::new(AttachService(host.clone()))
         // A little more than a message of ours may have, so that a longer one is answered.
         .max_decoding_message_size(LINE_BYTES_MAX + 1024 * 1024)
         .max_encoding_message_size(usize::MAX);
@@ -31,12 +31,12 @@ pub(super) fn router(host: &Host) -> Router<Host> {
 }
 
 #[derive(Debug)]
-struct Service(Host);
+struct AttachService(WebHost);
 
 type Outgoings = Pin<Box<dyn Stream<Item = Result<ServerMessage, Status>> + Send>>;
 
 #[tonic::async_trait]
-impl Troupe for Service {
+impl Troupe for AttachService {
     type AttachStream = Outgoings;
 
     async fn attach(
@@ -46,25 +46,25 @@ impl Troupe for Service {
         let host = self.0.clone();
         let (metadata, _, incoming) = request.into_parts();
         let door = match host.shown(&metadata.into_headers()) {
-            Shown::Right => host.door.clone().opened(),
-            Shown::Nothing => host.door.clone(),
-            Shown::Full(full) => return Err(Status::unavailable(full.to_string())),
-            Shown::Wrong => return Err(Status::unauthenticated("the token is wrong")),
+            TokenStatus::Right => host.door.clone().opened(),
+            TokenStatus::Nothing => host.door.clone(),
+            TokenStatus::Full(full) => return Err(Status::unavailable(full.to_string())),
+            TokenStatus::Wrong => return Err(Status::unauthenticated("the token is wrong")),
         };
         let (sender, mut messages) = mpsc::channel(OUTGOING_QUEUED_MAX);
         let gone = CancellationToken::new();
         let reading = gone.clone().drop_guard();
         tokio::spawn(async move {
-            let inlet = Received {
+            let inlet = GrpcInlet {
                 incoming: Some(incoming),
                 gone,
             };
-            let outlet = Sent {
+            let outlet = GrpcOutlet {
                 sender,
                 queue: Vec::new(),
             };
             // Ends when the response is dropped, and `reading` with it.
-            converse(&host.hub, &door, inlet, outlet).await;
+            serve_client(&host.hub, &door, inlet, outlet).await;
         });
         let next = move |context: &mut Context<'_>| {
             let _reading = &reading;
@@ -74,13 +74,13 @@ impl Troupe for Service {
     }
 }
 
-struct Received {
+struct GrpcInlet {
     /// `None` when the client has said its last; it may go on listening.
     incoming: Option<Streaming<ClientMessage>>,
     gone: CancellationToken,
 }
 
-impl Inlet for Received {
+impl ClientInlet for GrpcInlet {
     async fn next(&mut self) -> Option<FromClient> {
         if let Some(incoming) = &mut self.incoming {
             match incoming.message().await {
@@ -95,16 +95,16 @@ impl Inlet for Received {
     }
 }
 
-struct Sent {
+struct GrpcOutlet {
     sender: mpsc::Sender<Result<ServerMessage, Status>>,
     queue: Vec<ServerMessage>,
 }
 
-impl Outlet for Sent {
-    fn add(&mut self, message: Outgoing<'_>) {
+impl ClientOutlet for GrpcOutlet {
+    fn add(&mut self, message: OutgoingMessage<'_>) {
         self.queue.push(match message {
-            Outgoing::Notice(notice) => grpc::notice(notice),
-            Outgoing::Event(event) => grpc::event(event),
+            OutgoingMessage::Notice(notice) => grpc::notice(notice),
+            OutgoingMessage::Event(event) => grpc::event(event),
         });
     }
 
@@ -112,9 +112,12 @@ impl Outlet for Sent {
         self.queue.len() >= BATCH_MESSAGES_MAX
     }
 
-    async fn flush(&mut self) -> Result<(), Gone> {
+    async fn flush(&mut self) -> Result<(), ClientGone> {
         for message in self.queue.drain(..) {
-            self.sender.send(Ok(message)).await.map_err(|_| Gone)?;
+            self.sender
+                .send(Ok(message))
+                .await
+                .map_err(|_| ClientGone)?;
         }
         Ok(())
     }

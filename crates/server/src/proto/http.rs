@@ -28,9 +28,9 @@ use troupe_protocol::link::{ClientRequest, ClientRole, Hello, Secret, ServerNoti
 use troupe_transport::limits::{BATCH_BYTES_MAX, LINE_BYTES_MAX};
 use troupe_transport::{FromClient, sse};
 
-use super::converse::{Gone, Inlet, Outgoing, Outlet, converse};
-use super::hub::Speaker;
-use super::web::{Host, Shown};
+use super::client::{ClientGone, ClientInlet, ClientOutlet, OutgoingMessage, serve_client};
+use super::hub::MessageSender;
+use super::web::{TokenStatus, WebHost};
 use crate::limits::OUTGOING_QUEUED_MAX;
 use crate::web::no_place;
 
@@ -39,14 +39,14 @@ const CLIENT_HEADER: &str = "troupe-client";
 const SECRET_HEADER: &str = "troupe-client-secret";
 const LAST_EVENT_HEADER: &str = "last-event-id";
 
-pub(super) fn router() -> Router<Host> {
+pub(super) fn router() -> Router<WebHost> {
     Router::new()
         .route("/v1/events", get(events))
         .route("/v1/submissions", post(submissions))
 }
 
 #[derive(Debug, Deserialize)]
-struct Wish {
+struct EventStreamQuery {
     #[serde(default = "follow")]
     role: ClientRole,
     #[serde(default)]
@@ -60,9 +60,9 @@ fn follow() -> ClientRole {
 }
 
 async fn events(
-    State(host): State<Host>,
+    State(host): State<WebHost>,
     headers: HeaderMap,
-    Query(wish): Query<Wish>,
+    Query(wish): Query<EventStreamQuery>,
 ) -> Response {
     if let Some(refusal) = refuse_stranger(&host, &headers) {
         return refusal;
@@ -84,16 +84,16 @@ async fn events(
     let gone = CancellationToken::new();
     let reading = gone.clone().drop_guard();
     tokio::spawn(async move {
-        let inlet = Asked {
+        let inlet = HttpInlet {
             hello: Some(hello),
             gone,
         };
-        let outlet = Streamed {
+        let outlet = HttpOutlet {
             sender,
             batch: Vec::new(),
         };
         // Ends when the response is dropped, and `reading` with it.
-        converse(&host.hub, &host.door.opened(), inlet, outlet).await;
+        serve_client(&host.hub, &host.door.opened(), inlet, outlet).await;
     });
     let next = move |context: &mut Context<'_>| -> Poll<Option<Result<Bytes, Infallible>>> {
         let _reading = &reading;
@@ -107,12 +107,12 @@ async fn events(
 }
 
 /// The one thing that a reader of a stream says is how it came.
-struct Asked {
+struct HttpInlet {
     hello: Option<Hello>,
     gone: CancellationToken,
 }
 
-impl Inlet for Asked {
+impl ClientInlet for HttpInlet {
     async fn next(&mut self) -> Option<FromClient> {
         if let Some(hello) = self.hello.take() {
             return Some(FromClient::Request(ClientRequest::Hello(hello)));
@@ -122,16 +122,16 @@ impl Inlet for Asked {
     }
 }
 
-struct Streamed {
+struct HttpOutlet {
     sender: mpsc::Sender<Bytes>,
     batch: Vec<u8>,
 }
 
-impl Outlet for Streamed {
-    fn add(&mut self, message: Outgoing<'_>) {
+impl ClientOutlet for HttpOutlet {
+    fn add(&mut self, message: OutgoingMessage<'_>) {
         match message {
-            Outgoing::Notice(notice) => sse::push_notice(&mut self.batch, notice),
-            Outgoing::Event(event) => sse::push_event(&mut self.batch, event),
+            OutgoingMessage::Notice(notice) => sse::push_notice(&mut self.batch, notice),
+            OutgoingMessage::Event(event) => sse::push_event(&mut self.batch, event),
         }
     }
 
@@ -143,9 +143,9 @@ impl Outlet for Streamed {
         self.batch.len() >= BATCH_BYTES_MAX
     }
 
-    async fn flush(&mut self) -> Result<(), Gone> {
+    async fn flush(&mut self) -> Result<(), ClientGone> {
         if !self.batch.is_empty() {
-            let place = self.sender.reserve().await.map_err(|_| Gone)?;
+            let place = self.sender.reserve().await.map_err(|_| ClientGone)?;
             place.send(std::mem::take(&mut self.batch).into());
         }
         Ok(())
@@ -157,7 +157,7 @@ impl Outlet for Streamed {
     }
 }
 
-async fn submissions(State(host): State<Host>, request: Request) -> Response {
+async fn submissions(State(host): State<WebHost>, request: Request) -> Response {
     let (head, body) = request.into_parts();
     if let Some(refusal) = refuse_stranger(&host, &head.headers) {
         return refusal;
@@ -174,8 +174,8 @@ async fn submissions(State(host): State<Host>, request: Request) -> Response {
     };
     let client = head.headers.get(CLIENT_HEADER).map(HeaderValue::to_str);
     let speaker = match client.transpose() {
-        Ok(None) => Speaker::Nobody,
-        Ok(Some(client)) => Speaker::Named {
+        Ok(None) => MessageSender::Nobody,
+        Ok(Some(client)) => MessageSender::Named {
             client: ClientId::from(client),
             secret: secret(&head.headers),
         },
@@ -215,12 +215,12 @@ fn status_of(notice: &ServerNotice) -> StatusCode {
     }
 }
 
-fn refuse_stranger(host: &Host, headers: &HeaderMap) -> Option<Response> {
+fn refuse_stranger(host: &WebHost, headers: &HeaderMap) -> Option<Response> {
     let message = match host.shown(headers) {
-        Shown::Right => return None,
-        Shown::Full(full) => return Some(no_place(full)),
-        Shown::Wrong => "the token is wrong",
-        Shown::Nothing => "show the token: Authorization: Bearer TOKEN",
+        TokenStatus::Right => return None,
+        TokenStatus::Full(full) => return Some(no_place(full)),
+        TokenStatus::Wrong => "the token is wrong",
+        TokenStatus::Nothing => "show the token: Authorization: Bearer TOKEN",
     };
     Some(complaint(StatusCode::UNAUTHORIZED, message))
 }

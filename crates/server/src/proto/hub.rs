@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio_util::sync::CancellationToken;
-use troupe_engine::{ClientSeat, Closed, EventSource, EventStream, SessionHandle};
+use troupe_engine::{ClientSeat, EventSource, EventStream, SessionClosed, SessionHandle};
 use troupe_protocol::discard;
 use troupe_protocol::error::ErrorInfo;
 use troupe_protocol::event::ErrorEvent;
@@ -20,46 +20,46 @@ use troupe_protocol::{ClientId, Op, Submission, SubmissionId};
 use troupe_transport::FromClient;
 use uuid::Uuid;
 
-use super::identities::{Identities, Stranger};
-use super::pace::Pace;
-use super::receipts::Receipts;
-use super::seats::Seats;
+use super::identities::{ClientIdentities, NameTaken};
+use super::pace::FollowerPace;
+use super::receipts::SubmissionReceipts;
+use super::seats::DriverSeats;
 use crate::limits::CLIENT_ID_BYTES_MAX;
 
 /// The way to the hub.
 #[derive(Debug, Clone)]
-pub(super) struct Hub {
+pub(super) struct ClientHub {
     /// Not bounded by itself: every connection has one question open at most, and connections
     /// are bounded.
-    asks: mpsc::UnboundedSender<Ask>,
-    pub pace: Pace,
+    asks: mpsc::UnboundedSender<HubRequest>,
+    pub pace: FollowerPace,
     /// How often a client is asked for a sign of life.
     pub keepalive: Duration,
 }
 
 /// One client's place. Dropping it gives the place up.
 #[derive(Debug)]
-pub(super) struct Member {
+pub(super) struct HubMember {
     pub welcome: Welcome,
     pub events: EventStream,
-    pub seats: watch::Receiver<Seats>,
+    pub seats: watch::Receiver<DriverSeats>,
     /// Cancelled when the client came back by another connection.
     pub replaced: CancellationToken,
     connection: u64,
-    hub: Hub,
+    hub: ClientHub,
 }
 
-impl Member {
+impl HubMember {
     pub(super) fn client(&self) -> &ClientId {
         &self.welcome.client
     }
 }
 
-impl Drop for Member {
+impl Drop for HubMember {
     fn drop(&mut self) {
         // A hub that is gone has forgotten everybody.
         discard!(
-            self.hub.asks.send(Ask::Leave {
+            self.hub.asks.send(HubRequest::Leave {
                 client: self.welcome.client.clone(),
                 connection: self.connection,
             }),
@@ -69,17 +69,17 @@ impl Drop for Member {
 }
 
 #[derive(Debug)]
-enum Ask {
+enum HubRequest {
     Join {
         hello: Hello,
-        reply: oneshot::Sender<Result<Member, NotJoined>>,
+        reply: oneshot::Sender<Result<HubMember, JoinRefusal>>,
     },
     Leave {
         client: ClientId,
         connection: u64,
     },
     Say {
-        from: Speaker,
+        from: MessageSender,
         message: FromClient,
         reply: oneshot::Sender<Option<ServerNotice>>,
     },
@@ -88,7 +88,7 @@ enum Ask {
 
 /// Who says something.
 #[derive(Debug)]
-pub(super) enum Speaker {
+pub(super) enum MessageSender {
     /// The client of a connection.
     Connected(ClientId),
     /// One who says whose connection the message belongs to.
@@ -102,12 +102,12 @@ pub(super) enum Speaker {
 
 /// Why a client is not taken in.
 #[derive(Debug)]
-struct NotJoined {
+struct JoinRefusal {
     reason: Goodbye,
     message: String,
 }
 
-impl NotJoined {
+impl JoinRefusal {
     fn misunderstood(message: String) -> Self {
         Self {
             reason: Goodbye::Misunderstood,
@@ -116,7 +116,7 @@ impl NotJoined {
     }
 }
 
-impl Hub {
+impl ClientHub {
     /// Returns the hub of a session, and what has to run for it to work.
     pub(super) fn new(
         handle: SessionHandle,
@@ -126,17 +126,17 @@ impl Hub {
         let (sender, asks) = mpsc::unbounded_channel();
         let hub = Self {
             asks: sender,
-            pace: Pace::new(),
+            pace: FollowerPace::new(),
             keepalive,
         };
-        let (seats, _) = watch::channel(Seats::default());
-        let actor = Actor {
+        let (seats, _) = watch::channel(DriverSeats::default());
+        let actor = HubActor {
             handle,
             source,
             seats,
             members: BTreeMap::new(),
-            identities: Identities::default(),
-            receipts: Receipts::default(),
+            identities: ClientIdentities::default(),
+            receipts: SubmissionReceipts::default(),
             connections: 0,
             hub: hub.clone(),
         };
@@ -144,12 +144,12 @@ impl Hub {
     }
 
     /// Takes a client in; refuses one whose name is of no use, or another's.
-    pub(super) async fn join(&self, hello: Hello) -> Result<Member, ServerNotice> {
+    pub(super) async fn join(&self, hello: Hello) -> Result<HubMember, ServerNotice> {
         let (reply, answer) = oneshot::channel();
-        self.ask(Ask::Join { hello, reply });
+        self.ask(HubRequest::Join { hello, reply });
         match answer.await {
             Ok(Ok(member)) => Ok(member),
-            Ok(Err(NotJoined { reason, message })) => {
+            Ok(Err(JoinRefusal { reason, message })) => {
                 Err(ServerNotice::Goodbye { reason, message })
             }
             Err(_) => Err(session_ended()),
@@ -157,9 +157,13 @@ impl Hub {
     }
 
     /// Does what a client asks; returns what to tell it.
-    pub(super) async fn say(&self, from: Speaker, message: FromClient) -> Option<ServerNotice> {
+    pub(super) async fn say(
+        &self,
+        from: MessageSender,
+        message: FromClient,
+    ) -> Option<ServerNotice> {
         let (reply, answer) = oneshot::channel();
-        self.ask(Ask::Say {
+        self.ask(HubRequest::Say {
             from,
             message,
             reply,
@@ -169,11 +173,11 @@ impl Hub {
 
     /// Ends the session, as its driver could.
     pub(super) fn shut_down(&self) {
-        self.ask(Ask::Shutdown);
+        self.ask(HubRequest::Shutdown);
     }
 
     /// What a hub that is gone was asked stays unanswered, which says it.
-    fn ask(&self, ask: Ask) {
+    fn ask(&self, ask: HubRequest) {
         discard!(self.asks.send(ask), "the actor has ended");
     }
 }
@@ -186,34 +190,34 @@ pub(super) fn session_ended() -> ServerNotice {
 }
 
 #[derive(Debug)]
-struct Actor {
+struct HubActor {
     handle: SessionHandle,
     source: Arc<EventSource>,
-    seats: watch::Sender<Seats>,
-    members: BTreeMap<ClientId, Presence>,
-    identities: Identities,
-    receipts: Receipts,
+    seats: watch::Sender<DriverSeats>,
+    members: BTreeMap<ClientId, MemberPresence>,
+    identities: ClientIdentities,
+    receipts: SubmissionReceipts,
     /// Counts them, so that an old connection's end is told from its successor's.
     connections: u64,
-    hub: Hub,
+    hub: ClientHub,
 }
 
 #[derive(Debug)]
-struct Presence {
+struct MemberPresence {
     connection: u64,
     replaced: CancellationToken,
 }
 
-impl Actor {
-    async fn run(mut self, mut asks: mpsc::UnboundedReceiver<Ask>) {
+impl HubActor {
+    async fn run(mut self, mut asks: mpsc::UnboundedReceiver<HubRequest>) {
         while let Some(ask) = asks.recv().await {
             match ask {
-                Ask::Join { hello, reply } => {
+                HubRequest::Join { hello, reply } => {
                     // A client that went away meanwhile drops its place with the answer.
                     discard!(reply.send(self.join(hello)), "nobody waits for the answer");
                 }
-                Ask::Leave { client, connection } => self.leave(&client, connection),
-                Ask::Say {
+                HubRequest::Leave { client, connection } => self.leave(&client, connection),
+                HubRequest::Say {
                     from,
                     message,
                     reply,
@@ -222,7 +226,7 @@ impl Actor {
                     // A client that went away meanwhile needs no answer.
                     discard!(reply.send(notice), "nobody waits for the answer");
                 }
-                Ask::Shutdown => {
+                HubRequest::Shutdown => {
                     // One that has ended needs not be told.
                     discard!(
                         self.handle.operate(Op::Shutdown).await,
@@ -233,7 +237,7 @@ impl Actor {
         }
     }
 
-    fn join(&mut self, hello: Hello) -> Result<Member, NotJoined> {
+    fn join(&mut self, hello: Hello) -> Result<HubMember, JoinRefusal> {
         let client = match hello.client {
             None => ClientId(format!("c-{}", &Uuid::new_v4().simple().to_string()[..12])),
             Some(client) => checked(client, hello.secret.as_ref())?,
@@ -241,13 +245,13 @@ impl Actor {
         let members = &self.members;
         let is_present = |client: &ClientId| members.contains_key(client);
         let admitted = self.identities.admit(&client, hello.secret, is_present);
-        let secret = admitted.map_err(|Stranger| NotJoined {
+        let secret = admitted.map_err(|NameTaken| JoinRefusal {
             reason: Goodbye::Unauthorized,
             message: not_yours(&client),
         })?;
         self.connections += 1;
         let replaced = CancellationToken::new();
-        let presence = Presence {
+        let presence = MemberPresence {
             connection: self.connections,
             replaced: replaced.clone(),
         };
@@ -261,7 +265,7 @@ impl Actor {
         let seq = self.source.last_seq();
         let mut seats = self.seats.subscribe();
         let seat = seats.borrow_and_update().seen_by(&client);
-        Ok(Member {
+        Ok(HubMember {
             welcome: Welcome {
                 version: LINK_VERSION,
                 client,
@@ -286,7 +290,7 @@ impl Actor {
     }
 
     /// Changes who drives, and tells everybody if that made a difference.
-    fn change_seats(&self, change: impl FnOnce(&mut Seats)) {
+    fn change_seats(&self, change: impl FnOnce(&mut DriverSeats)) {
         self.seats.send_if_modified(|seats| {
             let before = seats.clone();
             change(seats);
@@ -294,17 +298,17 @@ impl Actor {
         });
     }
 
-    async fn say(&mut self, from: Speaker, message: FromClient) -> Option<ServerNotice> {
+    async fn say(&mut self, from: MessageSender, message: FromClient) -> Option<ServerNotice> {
         let from = match from {
-            Speaker::Connected(client) => Some(client),
-            Speaker::Named { client, secret } => {
+            MessageSender::Connected(client) => Some(client),
+            MessageSender::Named { client, secret } => {
                 let is_proved = self.identities.is(&client, secret.as_ref());
                 if !is_proved && self.members.contains_key(&client) {
                     return Some(refused(None, ErrorInfo::Unauthorized, not_yours(&client)));
                 }
                 Some(client)
             }
-            Speaker::Nobody => None,
+            MessageSender::Nobody => None,
         };
         if let Some(client) = &from
             && !self.members.contains_key(client)
@@ -322,7 +326,7 @@ impl Actor {
                     .refuse(id, refusal.into())
                     .await
                     .err()
-                    .map(|Closed| session_ended())
+                    .map(|SessionClosed| session_ended())
             }
             FromClient::Refused(refusal) => Some(ServerNotice::Refused {
                 id: refusal.id.clone(),
@@ -394,7 +398,7 @@ impl Actor {
                 }
                 Some(ServerNotice::Accepted { id })
             }
-            Err(Closed) => Some(session_ended()),
+            Err(SessionClosed) => Some(session_ended()),
         }
     }
 
@@ -409,15 +413,15 @@ impl Actor {
 }
 
 /// Refuses a name, or a secret, that is of no use.
-fn checked(client: ClientId, secret: Option<&Secret>) -> Result<ClientId, NotJoined> {
+fn checked(client: ClientId, secret: Option<&Secret>) -> Result<ClientId, JoinRefusal> {
     if client.as_str().is_empty() {
-        return Err(NotJoined::misunderstood("client is empty".to_owned()));
+        return Err(JoinRefusal::misunderstood("client is empty".to_owned()));
     }
     let secret_bytes = secret.map_or(0, |secret| secret.0.len());
     for (what, bytes) in [("client", client.as_str().len()), ("secret", secret_bytes)] {
         if bytes > CLIENT_ID_BYTES_MAX {
             let message = format!("{what} is longer than {CLIENT_ID_BYTES_MAX} bytes");
-            return Err(NotJoined::misunderstood(message));
+            return Err(JoinRefusal::misunderstood(message));
         }
     }
     Ok(client)

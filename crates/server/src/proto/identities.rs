@@ -7,19 +7,19 @@ use troupe_protocol::ClientId;
 use troupe_protocol::link::{Secret, SecretDigest};
 
 use crate::limits::IDENTITIES_MAX;
-use crate::token::Token;
+use crate::token::AccessToken;
 
 #[derive(Debug, Default)]
-pub(super) struct Identities {
+pub(super) struct ClientIdentities {
     /// The one that came last is at the end.
-    known: VecDeque<(ClientId, Token)>,
+    known: VecDeque<(ClientId, AccessToken)>,
 }
 
 /// The name belongs to another client.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Stranger;
+pub(super) struct NameTaken;
 
-impl Identities {
+impl ClientIdentities {
     /// Tells whether who shows this secret is the client of that name.
     pub(super) fn is(&self, client: &ClientId, shown: Option<&Secret>) -> bool {
         let own = self.secret(client);
@@ -33,11 +33,11 @@ impl Identities {
         client: &ClientId,
         shown: Option<Secret>,
         is_present: impl Fn(&ClientId) -> bool,
-    ) -> Result<Secret, Stranger> {
+    ) -> Result<Secret, NameTaken> {
         let secret = match self.secret(client) {
-            Some(_) if !self.is(client, shown.as_ref()) => return Err(Stranger),
+            Some(_) if !self.is(client, shown.as_ref()) => return Err(NameTaken),
             Some(own) => own.clone(),
-            None => shown.map_or_else(Token::random, Token::of),
+            None => shown.map_or_else(AccessToken::random, AccessToken::of),
         };
         self.known.retain(|(known, _)| known != client);
         if self.known.len() >= IDENTITIES_MAX
@@ -54,7 +54,7 @@ impl Identities {
         Some(self.secret(client)?.digest(client.as_str()))
     }
 
-    fn secret(&self, client: &ClientId) -> Option<&Token> {
+    fn secret(&self, client: &ClientId) -> Option<&AccessToken> {
         let mut known = self.known.iter();
         let entry = known.find(|(known, _)| known == client)?;
         Some(&entry.1)

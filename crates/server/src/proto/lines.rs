@@ -4,36 +4,38 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use troupe_protocol::discard;
 use troupe_transport::{ClientReader, FromClient, LineWriter};
 
-use super::converse::{Door, Gone, Inlet, Outgoing, Outlet, converse};
-use super::hub::Hub;
+use super::client::{
+    ClientGone, ClientInlet, ClientOutlet, EntryRequirement, OutgoingMessage, serve_client,
+};
+use super::hub::ClientHub;
 
 pub(super) async fn serve(
-    hub: &Hub,
-    door: &Door,
+    hub: &ClientHub,
+    door: &EntryRequirement,
     read: impl AsyncRead + Unpin + Send,
     write: impl AsyncWrite + Unpin + Send,
 ) {
-    let inlet = Lines(ClientReader::new(read));
-    let outlet = Written(LineWriter::new(write));
-    converse(hub, door, inlet, outlet).await;
+    let inlet = LineInlet(ClientReader::new(read));
+    let outlet = LineOutlet(LineWriter::new(write));
+    serve_client(hub, door, inlet, outlet).await;
 }
 
-struct Lines<R>(ClientReader<R>);
+struct LineInlet<R>(ClientReader<R>);
 
-impl<R: AsyncRead + Unpin + Send> Inlet for Lines<R> {
+impl<R: AsyncRead + Unpin + Send> ClientInlet for LineInlet<R> {
     async fn next(&mut self) -> Option<FromClient> {
         // A connection that failed is one that ended.
         self.0.next().await.ok().flatten()
     }
 }
 
-struct Written<W>(LineWriter<W>);
+struct LineOutlet<W>(LineWriter<W>);
 
-impl<W: AsyncWrite + Unpin + Send> Outlet for Written<W> {
-    fn add(&mut self, message: Outgoing<'_>) {
+impl<W: AsyncWrite + Unpin + Send> ClientOutlet for LineOutlet<W> {
+    fn add(&mut self, message: OutgoingMessage<'_>) {
         let pushed = match message {
-            Outgoing::Notice(notice) => self.0.push(notice),
-            Outgoing::Event(event) => self.0.push_event(event),
+            OutgoingMessage::Notice(notice) => self.0.push(notice),
+            OutgoingMessage::Event(event) => self.0.push_event(event),
         };
         pushed.expect("notices, and events after the replacement, are text in JSON");
     }
@@ -42,8 +44,8 @@ impl<W: AsyncWrite + Unpin + Send> Outlet for Written<W> {
         self.0.is_full()
     }
 
-    async fn flush(&mut self) -> Result<(), Gone> {
-        self.0.flush().await.map_err(|_| Gone)
+    async fn flush(&mut self) -> Result<(), ClientGone> {
+        self.0.flush().await.map_err(|_| ClientGone)
     }
 
     async fn close(&mut self) {

@@ -16,7 +16,7 @@ use tokio::time::sleep;
 use crate::limits::{FOLLOWERS_SHARE_PERCENT, IDLE_LOOK_MS};
 
 #[derive(Debug, Clone)]
-pub(super) struct Pace {
+pub(super) struct FollowerPace {
     /// One at a time, in the order in which they came.
     turns: Arc<Semaphore>,
     /// When the next one may begin.
@@ -25,13 +25,13 @@ pub(super) struct Pace {
 
 /// The time in which a follower may write. Dropping it ends it.
 #[derive(Debug)]
-pub(super) struct Turn {
+pub(super) struct WriteSlot {
     _place: OwnedSemaphorePermit,
     begun: Instant,
     free_at: Arc<Mutex<Instant>>,
 }
 
-impl Pace {
+impl FollowerPace {
     pub(super) fn new() -> Self {
         Self {
             turns: Arc::new(Semaphore::new(1)),
@@ -40,7 +40,7 @@ impl Pace {
     }
 
     /// Waits for a turn. When the session has rested, that is for those before alone.
-    pub(super) async fn turn(&self, has_rested: impl Fn() -> bool) -> Turn {
+    pub(super) async fn turn(&self, has_rested: impl Fn() -> bool) -> WriteSlot {
         let place = Arc::clone(&self.turns).acquire_owned().await;
         let place = place.expect("nothing closes the semaphore");
         loop {
@@ -51,7 +51,7 @@ impl Pace {
             }
             sleep(wait.min(Duration::from_millis(IDLE_LOOK_MS))).await;
         }
-        Turn {
+        WriteSlot {
             _place: place,
             begun: Instant::now(),
             free_at: Arc::clone(&self.free_at),
@@ -59,7 +59,7 @@ impl Pace {
     }
 }
 
-impl Drop for Turn {
+impl Drop for WriteSlot {
     fn drop(&mut self) {
         let spent = self.begun.elapsed();
         let pause = spent * (100 / FOLLOWERS_SHARE_PERCENT);

@@ -8,12 +8,12 @@ use troupe_protocol::{ClientId, SubmissionId};
 use crate::limits::{RECEIPTS_CLIENTS_MAX, RECEIPTS_MAX};
 
 #[derive(Debug, Default)]
-pub(super) struct Receipts {
+pub(super) struct SubmissionReceipts {
     /// The one that spoke last is at the end.
     clients: VecDeque<(ClientId, VecDeque<SubmissionId>)>,
 }
 
-impl Receipts {
+impl SubmissionReceipts {
     pub(super) fn has(&self, client: &ClientId, id: &SubmissionId) -> bool {
         let clients = self.clients.iter();
         clients

@@ -7,12 +7,12 @@ use troupe_protocol::link::{ClientRole, Seat};
 
 /// One client drives at most. The others who want to stand in line.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
-pub(super) struct Seats {
+pub(super) struct DriverSeats {
     driver: Option<ClientId>,
     asking: VecDeque<ClientId>,
 }
 
-impl Seats {
+impl DriverSeats {
     pub(super) fn driver(&self) -> Option<&ClientId> {
         self.driver.as_ref()
     }

@@ -5,39 +5,44 @@ use std::sync::Arc;
 use axum::middleware;
 use http::{HeaderMap, header};
 use tokio_util::sync::CancellationToken;
-use troupe_transport::Protocol;
+use troupe_transport::NetProtocol;
 
-use super::converse::Door;
-use super::hub::Hub;
+use super::client::EntryRequirement;
+use super::hub::ClientHub;
 use super::{grpc, http as rest, lines, ws};
 use crate::connection::NetStream;
-use crate::guard::Guard;
-use crate::lobby::{Entry, Full};
+use crate::guard::OriginGuard;
+use crate::lobby::{ConnectionEntry, PlacesTaken};
 use crate::web::{check, serve_http};
 
 /// Who serves the connections of a listener.
 #[derive(Debug, Clone)]
-pub(super) struct Host {
-    pub hub: Hub,
-    pub door: Door,
-    pub guard: Arc<Guard>,
+pub(super) struct WebHost {
+    pub hub: ClientHub,
+    pub door: EntryRequirement,
+    pub guard: Arc<OriginGuard>,
     pub ending: CancellationToken,
 }
 
-pub(super) async fn serve(host: Host, protocol: Protocol, stream: NetStream, entry: Entry) {
-    let door = Door {
+pub(super) async fn serve(
+    host: WebHost,
+    protocol: NetProtocol,
+    stream: NetStream,
+    entry: ConnectionEntry,
+) {
+    let door = EntryRequirement {
         entry: Some(entry.clone()),
         ..host.door
     };
-    let host = Host { door, ..host };
+    let host = WebHost { door, ..host };
     let router = match protocol {
-        Protocol::Tcp => {
+        NetProtocol::Tcp => {
             let (read, write) = tokio::io::split(stream);
             return lines::serve(&host.hub, &host.door, read, write).await;
         }
-        Protocol::WebSocket => ws::router(),
-        Protocol::Http => rest::router(),
-        Protocol::Grpc => grpc::router(&host),
+        NetProtocol::WebSocket => ws::router(),
+        NetProtocol::Http => rest::router(),
+        NetProtocol::Grpc => grpc::router(&host),
     };
     let checked = middleware::from_fn_with_state(Arc::clone(&host.guard), check);
     let (ending, keepalive) = (host.ending.clone(), host.hub.keepalive);
@@ -46,30 +51,30 @@ pub(super) async fn serve(host: Host, protocol: Protocol, stream: NetStream, ent
 }
 
 /// How a request stands to the token.
-pub(super) enum Shown {
+pub(super) enum TokenStatus {
     Right,
     Wrong,
     Nothing,
     /// It is right, and there is no place.
-    Full(Full),
+    Full(PlacesTaken),
 }
 
-impl Host {
+impl WebHost {
     /// Looks for the token in the headers of a request; who shows it has a place from then on.
-    pub(super) fn shown(&self, headers: &HeaderMap) -> Shown {
+    pub(super) fn shown(&self, headers: &HeaderMap) -> TokenStatus {
         let Some(token) = &self.door.token else {
-            return Shown::Right;
+            return TokenStatus::Right;
         };
         match headers
             .get(header::AUTHORIZATION)
             .map(|value| value.to_str())
         {
-            None => Shown::Nothing,
+            None => TokenStatus::Nothing,
             Some(Ok(value)) if token.is_bearer(value) => self
                 .door
                 .admit()
-                .map_or_else(Shown::Full, |()| Shown::Right),
-            Some(_) => Shown::Wrong,
+                .map_or_else(TokenStatus::Full, |()| TokenStatus::Right),
+            Some(_) => TokenStatus::Wrong,
         }
     }
 }

@@ -12,31 +12,33 @@ use futures_util::stream::{SplitSink, SplitStream};
 use futures_util::{SinkExt, StreamExt};
 use http::{HeaderMap, StatusCode};
 use tokio::time::timeout;
-use troupe_protocol::Json;
+use troupe_protocol::JsonCodec;
 use troupe_protocol::discard;
 use troupe_transport::limits::{BATCH_BYTES_MAX, LINE_BYTES_MAX};
 use troupe_transport::{FromClient, event_json};
 
-use super::converse::{Gone, Inlet, Outgoing, Outlet, converse};
-use super::web::{Host, Shown};
+use super::client::{ClientGone, ClientInlet, ClientOutlet, OutgoingMessage, serve_client};
+use super::web::{TokenStatus, WebHost};
 use crate::limits::SIGNS_MISSED_MAX;
 use crate::web::no_place;
 
-pub(super) fn router() -> Router<Host> {
+pub(super) fn router() -> Router<WebHost> {
     Router::new().fallback(any(upgrade))
 }
 
 /// Browsers cannot send the header; they show the token in their hello.
 async fn upgrade(
-    State(host): State<Host>,
+    State(host): State<WebHost>,
     headers: HeaderMap,
     upgrade: WebSocketUpgrade,
 ) -> Response {
     let door = match host.shown(&headers) {
-        Shown::Right => host.door.opened(),
-        Shown::Nothing => host.door,
-        Shown::Full(full) => return no_place(full),
-        Shown::Wrong => return (StatusCode::UNAUTHORIZED, "the token is wrong\n").into_response(),
+        TokenStatus::Right => host.door.opened(),
+        TokenStatus::Nothing => host.door,
+        TokenStatus::Full(full) => return no_place(full),
+        TokenStatus::Wrong => {
+            return (StatusCode::UNAUTHORIZED, "the token is wrong\n").into_response();
+        }
     };
     upgrade
         // The bound of a message is ours, so that a longer one is answered.
@@ -44,26 +46,26 @@ async fn upgrade(
         .max_frame_size(LINE_BYTES_MAX + 1024 * 1024)
         .on_upgrade(async move |socket| {
             let (sink, stream) = socket.split();
-            let outlet = Sent {
+            let outlet = WebSocketOutlet {
                 sink,
                 queue: Vec::new(),
                 bytes: 0,
             };
-            let inlet = Received {
+            let inlet = WebSocketInlet {
                 stream,
                 silence_max: host.hub.keepalive * (SIGNS_MISSED_MAX + 1),
             };
-            converse(&host.hub, &door, inlet, outlet).await;
+            serve_client(&host.hub, &door, inlet, outlet).await;
         })
 }
 
-struct Received {
+struct WebSocketInlet {
     stream: SplitStream<WebSocket>,
     /// How long nothing may come, not even the answer to a ping.
     silence_max: Duration,
 }
 
-impl Inlet for Received {
+impl ClientInlet for WebSocketInlet {
     async fn next(&mut self) -> Option<FromClient> {
         loop {
             let message = timeout(self.silence_max, self.stream.next()).await.ok()?;
@@ -85,17 +87,17 @@ fn decode(message: &[u8]) -> FromClient {
     FromClient::decode(message)
 }
 
-struct Sent {
+struct WebSocketOutlet {
     sink: SplitSink<WebSocket, Message>,
     queue: Vec<Message>,
     bytes: usize,
 }
 
-impl Outlet for Sent {
-    fn add(&mut self, message: Outgoing<'_>) {
+impl ClientOutlet for WebSocketOutlet {
+    fn add(&mut self, message: OutgoingMessage<'_>) {
         let text = match message {
-            Outgoing::Notice(notice) => notice.to_json().unwrap_or_default(),
-            Outgoing::Event(event) => event_json(event),
+            OutgoingMessage::Notice(notice) => notice.to_json().unwrap_or_default(),
+            OutgoingMessage::Event(event) => event_json(event),
         };
         self.bytes += text.len();
         self.queue.push(Message::Text(text.into()));
@@ -109,12 +111,12 @@ impl Outlet for Sent {
         self.bytes >= BATCH_BYTES_MAX
     }
 
-    async fn flush(&mut self) -> Result<(), Gone> {
+    async fn flush(&mut self) -> Result<(), ClientGone> {
         for message in self.queue.drain(..) {
-            self.sink.feed(message).await.map_err(|_| Gone)?;
+            self.sink.feed(message).await.map_err(|_| ClientGone)?;
         }
         self.bytes = 0;
-        self.sink.flush().await.map_err(|_| Gone)
+        self.sink.flush().await.map_err(|_| ClientGone)
     }
 
     async fn close(&mut self) {

@@ -19,12 +19,12 @@ pub mod codes {
 
 /// Whether messages carry `"jsonrpc": "2.0"`. It is not asked for when reading.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Dialect {
+pub enum RpcDialect {
     Bare,
     Tagged,
 }
 
-impl Dialect {
+impl RpcDialect {
     fn tag(self) -> Option<&'static str> {
         match self {
             Self::Bare => None,
@@ -78,7 +78,7 @@ impl RpcError {
 
 /// What a peer says.
 #[derive(Debug)]
-pub enum Incoming {
+pub enum IncomingMessage {
     Request {
         id: RequestId,
         method: String,
@@ -88,25 +88,25 @@ pub enum Incoming {
         method: String,
         params: Option<Box<RawValue>>,
     },
-    Response(Response),
+    Response(RpcResponse),
 }
 
 /// The answer to a request of ours.
 #[derive(Debug)]
-pub struct Response {
+pub struct RpcResponse {
     pub id: i64,
     pub outcome: Result<Value, RpcError>,
 }
 
 /// Something that is no message, and whom to tell.
 #[derive(Debug)]
-pub struct Unreadable {
+pub struct UnreadableMessage {
     pub id: Option<RequestId>,
     pub error: RpcError,
 }
 
 #[derive(Deserialize)]
-struct Raw<'a> {
+struct RawMessage<'a> {
     #[serde(default, borrow)]
     id: Option<&'a RawValue>,
     #[serde(default, borrow)]
@@ -120,8 +120,8 @@ struct Raw<'a> {
 }
 
 /// Reads one message.
-pub fn decode(text: &[u8]) -> Result<Incoming, Unreadable> {
-    let raw: Raw<'_> = serde_json::from_slice(text).map_err(|error| Unreadable {
+pub fn decode(text: &[u8]) -> Result<IncomingMessage, UnreadableMessage> {
+    let raw: RawMessage<'_> = serde_json::from_slice(text).map_err(|error| UnreadableMessage {
         id: None,
         error: if error.is_data() {
             RpcError::invalid_request(format!("not a request: {error}"))
@@ -131,27 +131,27 @@ pub fn decode(text: &[u8]) -> Result<Incoming, Unreadable> {
     })?;
     let params = raw.params.map(ToOwned::to_owned);
     match (raw.id, raw.method) {
-        (Some(id), Some(method)) => Ok(Incoming::Request {
+        (Some(id), Some(method)) => Ok(IncomingMessage::Request {
             id: request_id(id)?,
             method: method.into_owned(),
             params,
         }),
-        (None, Some(method)) => Ok(Incoming::Notification {
+        (None, Some(method)) => Ok(IncomingMessage::Notification {
             method: method.into_owned(),
             params,
         }),
         (Some(id), None) => response(id, raw.result, raw.error),
-        (None, None) => Err(Unreadable {
+        (None, None) => Err(UnreadableMessage {
             id: None,
             error: RpcError::invalid_request("a message needs a method, or an id and a result"),
         }),
     }
 }
 
-fn request_id(id: &RawValue) -> Result<RequestId, Unreadable> {
+fn request_id(id: &RawValue) -> Result<RequestId, UnreadableMessage> {
     match id.get().as_bytes() {
         [b'"' | b'-' | b'0'..=b'9', ..] => Ok(RequestId(id.to_owned())),
-        _ => Err(Unreadable {
+        _ => Err(UnreadableMessage {
             id: None,
             error: RpcError::invalid_request("the id of a request is a string or a number"),
         }),
@@ -162,8 +162,8 @@ fn response(
     id: &RawValue,
     result: Option<&RawValue>,
     error: Option<RpcError>,
-) -> Result<Incoming, Unreadable> {
-    let invalid = |message: &str| Unreadable {
+) -> Result<IncomingMessage, UnreadableMessage> {
+    let invalid = |message: &str| UnreadableMessage {
         id: request_id(id).ok(),
         error: RpcError::invalid_request(message),
     };
@@ -176,29 +176,29 @@ fn response(
     };
     let id = serde_json::from_str(id.get())
         .map_err(|_| invalid("this id is not one of a request that was sent"))?;
-    Ok(Incoming::Response(Response { id, outcome }))
+    Ok(IncomingMessage::Response(RpcResponse { id, outcome }))
 }
 
 #[derive(Serialize)]
-pub(super) struct Answer<'a, T> {
+pub(super) struct AnswerMessage<'a, T> {
     #[serde(skip_serializing_if = "Option::is_none")]
     jsonrpc: Option<&'static str>,
     /// `null` if the request could not be read so far.
     id: Option<&'a RequestId>,
     #[serde(flatten)]
-    outcome: Outcome<'a, T>,
+    outcome: AnswerOutcome<'a, T>,
 }
 
 #[derive(Serialize)]
 #[serde(rename_all = "lowercase")]
-enum Outcome<'a, T> {
+enum AnswerOutcome<'a, T> {
     Result(&'a T),
     Error(&'a RpcError),
 }
 
-impl<'a, T> Answer<'a, T> {
+impl<'a, T> AnswerMessage<'a, T> {
     pub(super) fn new(
-        dialect: Dialect,
+        dialect: RpcDialect,
         id: Option<&'a RequestId>,
         outcome: Result<&'a T, &'a RpcError>,
     ) -> Self {
@@ -206,15 +206,15 @@ impl<'a, T> Answer<'a, T> {
             jsonrpc: dialect.tag(),
             id,
             outcome: match outcome {
-                Ok(result) => Outcome::Result(result),
-                Err(error) => Outcome::Error(error),
+                Ok(result) => AnswerOutcome::Result(result),
+                Err(error) => AnswerOutcome::Error(error),
             },
         }
     }
 }
 
 #[derive(Serialize)]
-pub(super) struct Asked<'a, T> {
+pub(super) struct RequestMessage<'a, T> {
     #[serde(skip_serializing_if = "Option::is_none")]
     jsonrpc: Option<&'static str>,
     id: i64,
@@ -222,8 +222,8 @@ pub(super) struct Asked<'a, T> {
     params: &'a T,
 }
 
-impl<'a, T> Asked<'a, T> {
-    pub(super) fn new(dialect: Dialect, id: i64, method: &'a str, params: &'a T) -> Self {
+impl<'a, T> RequestMessage<'a, T> {
+    pub(super) fn new(dialect: RpcDialect, id: i64, method: &'a str, params: &'a T) -> Self {
         Self {
             jsonrpc: dialect.tag(),
             id,

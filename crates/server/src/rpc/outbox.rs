@@ -8,18 +8,18 @@ use tokio::io::{AsyncWrite, AsyncWriteExt};
 use tokio::sync::{mpsc, oneshot};
 use troupe_protocol::discard;
 
-use super::message::{Answer, Asked, Dialect, RequestId, Response, RpcError};
+use super::message::{AnswerMessage, RequestId, RequestMessage, RpcDialect, RpcError, RpcResponse};
 use crate::limits::{OUTBOX_QUEUED_MAX, WRITE_BATCH_BYTES_MAX};
 
 /// Nobody reads any more.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("the client is gone")]
-pub struct Gone;
+pub struct PeerGone;
 
 /// An answer to a request that was never sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("nothing was asked under the id {id}")]
-pub struct NeverAsked {
+pub struct UnknownResponse {
     id: i64,
 }
 
@@ -27,14 +27,14 @@ pub struct NeverAsked {
 /// Who hands in more than the peer takes waits: nothing is dropped, and nobody else waits.
 #[derive(Debug, Clone)]
 pub struct Outbox {
-    dialect: Dialect,
+    dialect: RpcDialect,
     messages: mpsc::Sender<Vec<u8>>,
-    asked: Arc<Mutex<Asking>>,
+    asked: Arc<Mutex<OpenRequests>>,
 }
 
 /// Requests of ours that have no answer yet.
 #[derive(Debug, Default)]
-struct Asking {
+struct OpenRequests {
     last: i64,
     open: HashMap<i64, oneshot::Sender<Result<serde_json::Value, RpcError>>>,
 }
@@ -44,12 +44,12 @@ struct Asking {
 pub struct PeerRequest {
     id: i64,
     answer: oneshot::Receiver<Result<serde_json::Value, RpcError>>,
-    asked: Arc<Mutex<Asking>>,
+    asked: Arc<Mutex<OpenRequests>>,
 }
 
 impl Outbox {
     /// Returns an outbox, and what a writer takes messages from.
-    pub fn new(dialect: Dialect) -> (Self, mpsc::Receiver<Vec<u8>>) {
+    pub fn new(dialect: RpcDialect) -> (Self, mpsc::Receiver<Vec<u8>>) {
         let (messages, written) = mpsc::channel(OUTBOX_QUEUED_MAX);
         let outbox = Self {
             dialect,
@@ -60,17 +60,17 @@ impl Outbox {
     }
 
     /// Sends something that is a whole message by itself.
-    pub async fn send(&self, message: &impl Serialize) -> Result<(), Gone> {
+    pub async fn send(&self, message: &impl Serialize) -> Result<(), PeerGone> {
         let text = match serde_json::to_vec(message) {
             Ok(text) => text,
             Err(error) => {
                 // What JSON cannot express is told of, so that nobody waits for it.
                 let error = RpcError::internal(format!("a message cannot be written: {error}"));
-                let answer = Answer::<()>::new(self.dialect, None, Err(&error));
+                let answer = AnswerMessage::<()>::new(self.dialect, None, Err(&error));
                 serde_json::to_vec(&answer).unwrap_or_default()
             }
         };
-        self.messages.send(text).await.map_err(|_| Gone)
+        self.messages.send(text).await.map_err(|_| PeerGone)
     }
 
     /// Answers a request of the peer, or something that could not be read.
@@ -78,17 +78,22 @@ impl Outbox {
         &self,
         id: Option<&RequestId>,
         outcome: Result<&T, &RpcError>,
-    ) -> Result<(), Gone> {
-        self.send(&Answer::new(self.dialect, id, outcome)).await
+    ) -> Result<(), PeerGone> {
+        self.send(&AnswerMessage::new(self.dialect, id, outcome))
+            .await
     }
 
     /// Refuses a request of the peer.
-    pub async fn refuse(&self, id: Option<&RequestId>, error: &RpcError) -> Result<(), Gone> {
+    pub async fn refuse(&self, id: Option<&RequestId>, error: &RpcError) -> Result<(), PeerGone> {
         self.answer::<()>(id, Err(error)).await
     }
 
     /// Asks the peer something.
-    pub async fn ask(&self, method: &str, params: &impl Serialize) -> Result<PeerRequest, Gone> {
+    pub async fn ask(
+        &self,
+        method: &str,
+        params: &impl Serialize,
+    ) -> Result<PeerRequest, PeerGone> {
         let (reply, answer) = oneshot::channel();
         let id = {
             let mut asking = lock(&self.asked);
@@ -102,7 +107,7 @@ impl Outbox {
             answer,
             asked: Arc::clone(&self.asked),
         };
-        self.send(&Asked::new(self.dialect, id, method, params))
+        self.send(&RequestMessage::new(self.dialect, id, method, params))
             .await?;
         Ok(request)
     }
@@ -112,12 +117,12 @@ impl Outbox {
     /// # Errors
     ///
     /// Nothing was ever asked under this id.
-    pub fn answered(&self, response: Response) -> Result<(), NeverAsked> {
+    pub fn answered(&self, response: RpcResponse) -> Result<(), UnknownResponse> {
         let mut asking = lock(&self.asked);
         if let Some(asker) = asking.open.remove(&response.id) {
             discard!(asker.send(response.outcome), "nobody waits for the answer");
         } else if !(1..=asking.last).contains(&response.id) {
-            return Err(NeverAsked { id: response.id });
+            return Err(UnknownResponse { id: response.id });
         }
         Ok(())
     }
@@ -130,14 +135,14 @@ impl PeerRequest {
 
     /// Returns the peer's answer. An answer that is not of this shape is an error too.
     pub async fn answer<T: DeserializeOwned>(mut self) -> Result<T, RpcError> {
-        let value = self.heard().await?;
+        let value = self.wait_for_answer().await?;
         serde_path_to_error::deserialize(value)
             .map_err(|error| RpcError::invalid_params(error.to_string()))
     }
 
     /// Returns what the peer answers, whatever that is.
-    pub async fn heard(&mut self) -> Result<serde_json::Value, RpcError> {
-        let gone = |_| Err(RpcError::internal(Gone.to_string()));
+    pub async fn wait_for_answer(&mut self) -> Result<serde_json::Value, RpcError> {
+        let gone = |_| Err(RpcError::internal(PeerGone.to_string()));
         (&mut self.answer).await.unwrap_or_else(gone)
     }
 
@@ -155,7 +160,7 @@ impl Drop for PeerRequest {
     }
 }
 
-fn lock(asked: &Mutex<Asking>) -> MutexGuard<'_, Asking> {
+fn lock(asked: &Mutex<OpenRequests>) -> MutexGuard<'_, OpenRequests> {
     // Each change of the table is whole or absent.
     asked.lock().unwrap_or_else(PoisonError::into_inner)
 }

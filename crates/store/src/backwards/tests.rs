@@ -1,9 +1,9 @@
-use super::{Backwards, line_start_before};
+use super::{BackwardReader, line_start_before};
 use crate::limits::CHUNK_BYTES;
 
 /// Reads all lines before `end`, the last one first.
 fn lines(source: &[u8], end: usize) -> Vec<(u64, u64, Vec<u8>)> {
-    let mut backwards = Backwards::new(source, end as u64);
+    let mut backwards = BackwardReader::new(source, end as u64);
     let mut lines = Vec::new();
     while let Some(line) = backwards.line_before().unwrap() {
         lines.push((line.start, line.end, line.bytes.unwrap().to_owned()));
@@ -55,7 +55,7 @@ fn a_jump_goes_on_before_its_target_near_or_far() {
     source.extend(std::iter::repeat_n(b"skipped\n", 3 * CHUNK_BYTES / 8).flatten());
     let end = source.len() as u64;
     for seen in [1, 2000, 10_000] {
-        let mut backwards = Backwards::new(source.as_slice(), end);
+        let mut backwards = BackwardReader::new(source.as_slice(), end);
         for _ in 0..seen {
             assert_eq!(
                 backwards.line_before().unwrap().unwrap().bytes,

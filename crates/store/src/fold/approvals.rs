@@ -10,15 +10,15 @@ use troupe_protocol::command::FileChanges;
 use troupe_protocol::{CallId, SubmissionId};
 
 use crate::clock::UnixMillis;
-use crate::line::Unreadable;
-use crate::store::Position;
+use crate::line::UnreadableLine;
+use crate::store::LogPosition;
 use crate::tree::ApprovalKind;
 
 use super::{beginning, parse};
 
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum ApprovalChange {
-    Asked(Asked),
+    Asked(LoggedApproval),
     Answered {
         call_id: CallId,
         decision: ReviewDecision,
@@ -34,9 +34,9 @@ pub(crate) enum ApprovalChange {
 }
 
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Asked {
+pub(crate) struct LoggedApproval {
     /// Where the line begins.
-    pub(crate) position: Position,
+    pub(crate) position: LogPosition,
     pub(crate) call_id: CallId,
     pub(crate) task: SubmissionId,
     pub(crate) kind: ApprovalKind,
@@ -46,7 +46,7 @@ pub(crate) struct Asked {
 
 /// The keys of the four events together.
 #[derive(Deserialize)]
-struct Loose {
+struct ApprovalKeys {
     call_id: Option<CallId>,
     turn_id: Option<SubmissionId>,
     command: Option<Vec<String>>,
@@ -59,12 +59,12 @@ struct Loose {
 pub(super) fn change(
     kind: &str,
     payload: &[u8],
-    position: Position,
+    position: LogPosition,
     written: UnixMillis,
-) -> Result<Option<ApprovalChange>, Unreadable> {
+) -> Result<Option<ApprovalChange>, UnreadableLine> {
     #[derive(Deserialize)]
-    struct Record {
-        msg: Loose,
+    struct ApprovalRecord {
+        msg: ApprovalKeys,
     }
     let is_wanted = matches!(
         kind,
@@ -76,14 +76,14 @@ pub(super) fn change(
     if !is_wanted {
         return Ok(None);
     }
-    let Loose {
+    let ApprovalKeys {
         call_id,
         turn_id,
         command,
         changes,
         decision,
         agent,
-    } = parse::<Record>(payload)?.msg;
+    } = parse::<ApprovalRecord>(payload)?.msg;
     let change = match (kind, call_id, turn_id, decision) {
         ("turn_aborted", _, Some(task), _) => ApprovalChange::Aborted { task },
         ("approval_resolved", Some(call_id), _, Some(decision)) => {
@@ -98,7 +98,7 @@ pub(super) fn change(
                     (ApprovalKind::Patch, files.join(", "))
                 }
             };
-            ApprovalChange::Asked(Asked {
+            ApprovalChange::Asked(LoggedApproval {
                 position,
                 call_id,
                 task,
@@ -107,7 +107,7 @@ pub(super) fn change(
                 at: written,
             })
         }
-        _ => return Err(Unreadable::new(format_args!("{kind} without its ids"))),
+        _ => return Err(UnreadableLine::new(format_args!("{kind} without its ids"))),
     };
     Ok(Some(change))
 }

@@ -6,11 +6,11 @@ use serde::de::IgnoredAny;
 use troupe_protocol::{CallId, SubmissionId};
 
 use crate::clock::UnixMillis;
-use crate::line::Unreadable;
-use crate::store::Position;
+use crate::line::UnreadableLine;
+use crate::store::LogPosition;
 use crate::tree::ApprovalKind;
 
-use super::approvals::{ApprovalChange, Asked};
+use super::approvals::{ApprovalChange, LoggedApproval};
 use super::{beginning, parse};
 
 /// Reads an event of this kind; `None` if it is of no concern here. A question with the label
@@ -18,12 +18,13 @@ use super::{beginning, parse};
 pub(super) fn change(
     kind: &str,
     payload: &[u8],
-    position: Position,
+    position: LogPosition,
     written: UnixMillis,
-) -> Result<Option<ApprovalChange>, Unreadable> {
+) -> Result<Option<ApprovalChange>, UnreadableLine> {
     match kind {
         "request_user_input" => {
-            let Record { msg: request } = parse::<Record<Request>>(payload)?;
+            let QuestionRecord { msg: request } =
+                parse::<QuestionRecord<QuestionRequest>>(payload)?;
             if request.agent.is_some() {
                 return Ok(None);
             }
@@ -33,7 +34,7 @@ pub(super) fn change(
                 .map(|it| it.question)
                 .collect();
             let what = texts.join(" ").replace(['\r', '\n'], " ");
-            Ok(Some(ApprovalChange::Asked(Asked {
+            Ok(Some(ApprovalChange::Asked(LoggedApproval {
                 position,
                 call_id: request.call_id,
                 task: request.turn_id,
@@ -43,7 +44,7 @@ pub(super) fn change(
             })))
         }
         "user_input_resolved" => {
-            let Record { msg } = parse::<Record<Resolved>>(payload)?;
+            let QuestionRecord { msg } = parse::<QuestionRecord<QuestionResolved>>(payload)?;
             let call_id = msg.call_id;
             Ok(Some(ApprovalChange::Settled { call_id }))
         }
@@ -52,24 +53,24 @@ pub(super) fn change(
 }
 
 #[derive(Deserialize)]
-struct Record<T> {
+struct QuestionRecord<T> {
     msg: T,
 }
 
 #[derive(Deserialize)]
-struct Request {
+struct QuestionRequest {
     call_id: CallId,
     turn_id: SubmissionId,
-    questions: Vec<Question>,
+    questions: Vec<QuestionText>,
     agent: Option<IgnoredAny>,
 }
 
 #[derive(Deserialize)]
-struct Question {
+struct QuestionText {
     question: String,
 }
 
 #[derive(Deserialize)]
-struct Resolved {
+struct QuestionResolved {
     call_id: CallId,
 }

@@ -2,34 +2,34 @@
 
 use troupe_protocol::SessionId;
 use troupe_protocol::result::{StopReason, TaskResult};
-use troupe_protocol::tree::{AgentLine, Fact, TimeMs};
+use troupe_protocol::tree::{AgentLine, TimeMs, TreeFact};
 
-use crate::store::Position;
+use crate::store::LogPosition;
 
 use super::beginning;
 
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Said {
+pub(crate) struct AgentLineDigest {
     /// Where the line begins.
-    pub(crate) position: Position,
+    pub(crate) position: LogPosition,
     pub(crate) tree: SessionId,
     pub(crate) order: u64,
     pub(crate) at: TimeMs,
-    pub(crate) fact: Fact,
+    pub(crate) fact: TreeFact,
     pub(crate) role: Option<String>,
     pub(crate) label: Option<String>,
-    pub(crate) result: Option<Outcome>,
+    pub(crate) result: Option<ResultDigest>,
 }
 
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Outcome {
+pub(crate) struct ResultDigest {
     pub(crate) stop: StopReason,
     pub(crate) last_message: Option<String>,
     pub(crate) tokens: u64,
 }
 
-impl Said {
-    pub(crate) fn of(line: AgentLine, position: Position) -> Self {
+impl AgentLineDigest {
+    pub(crate) fn of(line: AgentLine, position: LogPosition) -> Self {
         let (role, label) = match line.spec {
             Some(spec) => (Some(spec.agent_type), spec.label),
             None => (None, None),
@@ -42,12 +42,12 @@ impl Said {
             fact: line.record.fact,
             role,
             label,
-            result: line.result.map(|result| Outcome::of(*result)),
+            result: line.result.map(|result| ResultDigest::of(*result)),
         }
     }
 }
 
-impl Outcome {
+impl ResultDigest {
     fn of(result: TaskResult) -> Self {
         Self {
             stop: result.stop,

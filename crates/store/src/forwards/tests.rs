@@ -1,9 +1,9 @@
-use super::{Forwards, batch, line_numbers};
+use super::{ForwardReader, batch, line_numbers};
 use crate::limits::{BATCH_BYTES_MAX, CHUNK_BYTES};
-use crate::store::Position;
+use crate::store::LogPosition;
 
 fn lines(source: &[u8], from: u64) -> Vec<(u64, u64, Vec<u8>)> {
-    let mut forwards = Forwards::new(source, Position(from)).unwrap();
+    let mut forwards = ForwardReader::new(source, LogPosition(from)).unwrap();
     let mut lines = Vec::new();
     while let Some(line) = forwards.next_line().unwrap() {
         lines.push((line.start, line.end, line.bytes.unwrap().to_owned()));
@@ -52,7 +52,7 @@ fn lines_of_any_length_are_whole() {
 #[test]
 fn batches_are_bounded_and_join_without_a_gap() {
     let source = b"0123456789abcdef\n".repeat(200_000);
-    let mut from = Position(0);
+    let mut from = LogPosition(0);
     let mut count = 0;
     loop {
         let batch = batch(source.as_slice(), from).unwrap();
@@ -65,7 +65,7 @@ fn batches_are_bounded_and_join_without_a_gap() {
             break;
         }
     }
-    assert_eq!((count, from), (200_000, Position(source.len() as u64)));
+    assert_eq!((count, from), (200_000, LogPosition(source.len() as u64)));
 }
 
 #[test]

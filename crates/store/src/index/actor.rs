@@ -6,66 +6,69 @@ use tokio::sync::{mpsc, oneshot};
 use troupe_protocol::discard;
 use troupe_protocol::{ResponseId, SessionId};
 
-use crate::clock::Clock;
-use crate::error::Error;
-use crate::layout::Layout;
+use crate::clock::StoreClock;
+use crate::error::StoreError;
+use crate::layout::HomeLayout;
 use crate::limits::INDEX_REQUESTS_QUEUED_MAX;
 use crate::list::{ListPage, ListQuery};
-use crate::store::{Bookmark, ReindexProgress, ReindexReport};
-use crate::worker::Worker;
+use crate::store::{LogBookmark, ReindexProgress, ReindexReport};
+use crate::worker::WorkerThread;
 
 use self::trees::TreeQuestion;
-use super::Index;
-use super::catch_up::shown;
-use super::database::{Verdict, move_aside, verdict};
+use super::IndexDatabase;
+use super::catch_up::error_chain;
+use super::database::{IndexFault, move_aside, verdict};
 
 #[derive(Debug)]
-pub(crate) struct Indexer {
-    layout: Layout,
-    clock: Clock,
-    worker: Worker<Request>,
+pub(crate) struct IndexerHandle {
+    layout: HomeLayout,
+    clock: StoreClock,
+    worker: WorkerThread<IndexRequest>,
 }
 
-type Reply<T> = oneshot::Sender<Result<T, Error>>;
+type Reply<T> = oneshot::Sender<Result<T, StoreError>>;
 
 #[derive(Debug)]
-enum Request {
-    Bookmark(ResponseId, Reply<Option<Bookmark>>),
+enum IndexRequest {
+    Bookmark(ResponseId, Reply<Option<LogBookmark>>),
     Named(String, Reply<SessionId>),
     List(Box<ListQuery>, Reply<ListPage>),
     Trees(TreeQuestion),
     Reindex(mpsc::Sender<ReindexProgress>, Reply<ReindexReport>),
 }
 
-impl Indexer {
-    pub(crate) fn new(layout: Layout, clock: Clock) -> Self {
+impl IndexerHandle {
+    pub(crate) fn new(layout: HomeLayout, clock: StoreClock) -> Self {
         Self {
             layout,
             clock,
-            worker: Worker::new("index"),
+            worker: WorkerThread::new("index"),
         }
     }
 
-    pub(crate) async fn find_bookmark(&self, id: ResponseId) -> Result<Option<Bookmark>, Error> {
-        self.ask(|reply| Request::Bookmark(id, reply)).await
+    pub(crate) async fn find_bookmark(
+        &self,
+        id: ResponseId,
+    ) -> Result<Option<LogBookmark>, StoreError> {
+        self.ask(|reply| IndexRequest::Bookmark(id, reply)).await
     }
 
-    pub(crate) async fn resolve_name(&self, name: String) -> Result<SessionId, Error> {
-        self.ask(|reply| Request::Named(name, reply)).await
+    pub(crate) async fn resolve_name(&self, name: String) -> Result<SessionId, StoreError> {
+        self.ask(|reply| IndexRequest::Named(name, reply)).await
     }
 
-    pub(crate) async fn list(&self, query: ListQuery) -> Result<ListPage, Error> {
-        self.ask(|reply| Request::List(Box::new(query), reply))
+    pub(crate) async fn list(&self, query: ListQuery) -> Result<ListPage, StoreError> {
+        self.ask(|reply| IndexRequest::List(Box::new(query), reply))
             .await
     }
 
     pub(crate) async fn reindex(
         &self,
         progress: &mut (dyn FnMut(ReindexProgress) + Send),
-    ) -> Result<ReindexReport, Error> {
+    ) -> Result<ReindexReport, StoreError> {
         let (tell, mut told) = mpsc::channel(1);
         let (reply, answer) = oneshot::channel();
-        let request = Request::Reindex(tell, reply);
+        let request = IndexRequest::Reindex(tell, reply);
         let sent = self.mailbox()?.send(request).await;
         sent.map_err(|_| self.worker.stopped())?;
         while let Some(now) = told.recv().await {
@@ -74,21 +77,24 @@ impl Indexer {
         answer.await.map_err(|_| self.worker.stopped())?
     }
 
-    async fn ask<T>(&self, request: impl FnOnce(Reply<T>) -> Request) -> Result<T, Error> {
+    async fn ask<T>(
+        &self,
+        request: impl FnOnce(Reply<T>) -> IndexRequest,
+    ) -> Result<T, StoreError> {
         let (reply, answer) = oneshot::channel();
         let sent = self.mailbox()?.send(request(reply)).await;
         sent.map_err(|_| self.worker.stopped())?;
         answer.await.map_err(|_| self.worker.stopped())?
     }
 
-    fn mailbox(&self) -> Result<&mpsc::Sender<Request>, Error> {
+    fn mailbox(&self) -> Result<&mpsc::Sender<IndexRequest>, StoreError> {
         self.worker.mailbox(INDEX_REQUESTS_QUEUED_MAX, || {
-            let mut actor = Actor {
+            let mut actor = IndexActor {
                 layout: self.layout.clone(),
                 clock: self.clock.clone(),
                 index: None,
             };
-            move |mut requests: mpsc::Receiver<Request>| {
+            move |mut requests: mpsc::Receiver<IndexRequest>| {
                 while let Some(request) = requests.blocking_recv() {
                     actor.handle(request);
                 }
@@ -97,34 +103,34 @@ impl Indexer {
     }
 }
 
-struct Actor {
-    layout: Layout,
-    clock: Clock,
+struct IndexActor {
+    layout: HomeLayout,
+    clock: StoreClock,
     /// Opened by the first request.
-    index: Option<Index>,
+    index: Option<IndexDatabase>,
 }
 
-impl Actor {
+impl IndexActor {
     /// Whoever asked may have gone meanwhile, so an answer that nobody takes is dropped.
-    fn handle(&mut self, request: Request) {
+    fn handle(&mut self, request: IndexRequest) {
         match request {
-            Request::Bookmark(id, reply) => {
+            IndexRequest::Bookmark(id, reply) => {
                 discard!(
                     reply.send(self.find_bookmark(&id)),
                     "nobody waits for the answer"
                 );
             }
-            Request::Named(name, reply) => {
+            IndexRequest::Named(name, reply) => {
                 discard!(
                     reply.send(self.caught_up(|index| index.session_named(&name))),
                     "nobody waits for the answer"
                 );
             }
-            Request::List(query, reply) => {
+            IndexRequest::List(query, reply) => {
                 discard!(reply.send(self.list(&query)), "nobody waits for the answer");
             }
-            Request::Trees(question) => self.answer(question),
-            Request::Reindex(tell, reply) => {
+            IndexRequest::Trees(question) => self.answer(question),
+            IndexRequest::Reindex(tell, reply) => {
                 let answer = self.reindex(&tell);
                 drop(tell);
                 discard!(reply.send(answer), "nobody waits for the answer");
@@ -133,14 +139,14 @@ impl Actor {
     }
 
     /// The index may know the bookmark without being up to date.
-    fn find_bookmark(&mut self, id: &ResponseId) -> Result<Option<Bookmark>, Error> {
+    fn find_bookmark(&mut self, id: &ResponseId) -> Result<Option<LogBookmark>, StoreError> {
         match self.with(|index, _| index.bookmark(id))? {
             Some(found) if self.layout.find(found.session).is_ok() => Ok(Some(found)),
             _ => self.caught_up(|index| index.bookmark(id)),
         }
     }
 
-    fn list(&mut self, query: &ListQuery) -> Result<ListPage, Error> {
+    fn list(&mut self, query: &ListQuery) -> Result<ListPage, StoreError> {
         let mut page = self.caught_up(|index| index.list(query))?;
         for session in &mut page.sessions {
             session.path = session
@@ -151,7 +157,10 @@ impl Actor {
         Ok(page)
     }
 
-    fn reindex(&mut self, tell: &mpsc::Sender<ReindexProgress>) -> Result<ReindexReport, Error> {
+    fn reindex(
+        &mut self,
+        tell: &mpsc::Sender<ReindexProgress>,
+    ) -> Result<ReindexReport, StoreError> {
         self.with(|index, layout| {
             index.rebuild(layout, &mut |progress| {
                 // The listener may have gone; the rebuild goes on.
@@ -165,8 +174,8 @@ impl Actor {
 
     fn caught_up<T>(
         &mut self,
-        mut ask: impl FnMut(&mut Index) -> Result<T, Error>,
-    ) -> Result<T, Error> {
+        mut ask: impl FnMut(&mut IndexDatabase) -> Result<T, StoreError>,
+    ) -> Result<T, StoreError> {
         self.with(|index, layout| {
             index.catch_up(layout)?;
             ask(index)
@@ -177,11 +186,11 @@ impl Actor {
     /// replaced once: a damaged file by a new one, one that cannot be used now by memory.
     fn with<T>(
         &mut self,
-        mut work: impl FnMut(&mut Index, &Layout) -> Result<T, Error>,
-    ) -> Result<T, Error> {
-        let mut attempt = |index: &mut Option<Index>| {
+        mut work: impl FnMut(&mut IndexDatabase, &HomeLayout) -> Result<T, StoreError>,
+    ) -> Result<T, StoreError> {
+        let mut attempt = |index: &mut Option<IndexDatabase>| {
             if index.is_none() {
-                *index = Some(Index::open(&self.layout.index())?);
+                *index = Some(IndexDatabase::open(&self.layout.index())?);
             }
             let index = index.as_mut().expect("it was opened above");
             work(index, &self.layout)
@@ -192,19 +201,19 @@ impl Actor {
         };
         let path = self.layout.index();
         let (mut replacement, warning) = match verdict(&error) {
-            Verdict::Other => return Err(error),
-            Verdict::Corrupt => {
+            IndexFault::Other => return Err(error),
+            IndexFault::Corrupt => {
                 self.index = None;
                 let aside = move_aside(&path, self.clock.now())?;
                 let aside = aside.display();
                 let warning =
                     format!("the index was damaged; it is rebuilt, the old one is {aside}");
-                (Index::open(&path)?, warning)
+                (IndexDatabase::open(&path)?, warning)
             }
-            Verdict::Unusable => {
-                let why = shown(&error);
+            IndexFault::Unusable => {
+                let why = error_chain(&error);
                 let warning = format!("the index is kept in memory for now: {why}");
-                (Index::in_memory()?, warning)
+                (IndexDatabase::in_memory()?, warning)
             }
         };
         replacement.warn(warning);

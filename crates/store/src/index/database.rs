@@ -10,7 +10,7 @@ use rusqlite::config::DbConfig;
 use rusqlite::{Connection, ErrorCode, OpenFlags, TransactionBehavior};
 
 use crate::clock::UnixMillis;
-use crate::error::Error;
+use crate::error::StoreError;
 use crate::limits::{INDEX_BUSY_WAIT_MS, WARNINGS_MAX};
 use crate::log::FILE_MODE;
 
@@ -20,7 +20,7 @@ const SCHEMA_VERSION: i64 = 3;
 const SCHEMA: &str = include_str!("schema.sql");
 
 #[derive(Debug)]
-pub(crate) struct Index {
+pub(crate) struct IndexDatabase {
     pub(super) db: Connection,
     pub(super) path: PathBuf,
     /// Told with the next answer that can carry them.
@@ -32,7 +32,7 @@ const OPEN: &str = "open the index";
 
 /// What a failure of SQLite means for the index as a whole.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Verdict {
+pub(super) enum IndexFault {
     /// The file is damaged.
     Corrupt,
     /// The file cannot be used here and now.
@@ -41,9 +41,9 @@ pub(super) enum Verdict {
     Other,
 }
 
-impl Index {
-    pub(super) fn open(path: &Path) -> Result<Self, Error> {
-        let failed_to_open = |source| Error::io(OPEN, path, source);
+impl IndexDatabase {
+    pub(super) fn open(path: &Path) -> Result<Self, StoreError> {
+        let failed_to_open = |source| StoreError::io(OPEN, path, source);
         // A pipe in its place would hold the open up until somebody writes into it.
         let is_special = |found: fs::Metadata| !found.is_file() && !found.is_dir();
         if fs::metadata(path).is_ok_and(is_special) {
@@ -73,13 +73,13 @@ impl Index {
     }
 
     /// An index that ends with the process.
-    pub(crate) fn in_memory() -> Result<Self, Error> {
+    pub(crate) fn in_memory() -> Result<Self, StoreError> {
         let path = Path::new("memory");
         let db = Connection::open_in_memory().map_err(|source| failed(path, source))?;
         Self::with_schema(db, path)
     }
 
-    fn with_schema(db: Connection, path: &Path) -> Result<Self, Error> {
+    fn with_schema(db: Connection, path: &Path) -> Result<Self, StoreError> {
         let mut index = Self {
             db,
             path: path.to_owned(),
@@ -88,7 +88,7 @@ impl Index {
         match index.version()? {
             SCHEMA_VERSION => {}
             found if found > SCHEMA_VERSION => {
-                return Err(Error::IndexNewer {
+                return Err(StoreError::IndexNewer {
                     path: path.to_owned(),
                     found,
                     known: SCHEMA_VERSION,
@@ -99,14 +99,14 @@ impl Index {
         Ok(index)
     }
 
-    fn version(&self) -> Result<i64, Error> {
+    fn version(&self) -> Result<i64, StoreError> {
         let version = self
             .db
             .pragma_query_value(None, "user_version", |row| row.get(0));
         version.map_err(|source| self.failed(source))
     }
 
-    fn make_tables(&mut self) -> Result<(), Error> {
+    fn make_tables(&mut self) -> Result<(), StoreError> {
         let path = self.path.clone();
         let mut make = || -> rusqlite::Result<()> {
             let tx = self
@@ -129,40 +129,40 @@ impl Index {
         }
     }
 
-    pub(super) fn failed(&self, source: rusqlite::Error) -> Error {
+    pub(super) fn failed(&self, source: rusqlite::Error) -> StoreError {
         failed(&self.path, source)
     }
 }
 
-fn failed(path: &Path, source: rusqlite::Error) -> Error {
-    Error::Index {
+fn failed(path: &Path, source: rusqlite::Error) -> StoreError {
+    StoreError::Index {
         path: path.to_owned(),
         source,
     }
 }
 
-pub(super) fn verdict(error: &Error) -> Verdict {
+pub(super) fn verdict(error: &StoreError) -> IndexFault {
     match error {
-        Error::Index { source, .. } => match source.sqlite_error_code() {
-            Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase) => Verdict::Corrupt,
+        StoreError::Index { source, .. } => match source.sqlite_error_code() {
+            Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase) => IndexFault::Corrupt,
             Some(
                 ErrorCode::ReadOnly
                 | ErrorCode::CannotOpen
                 | ErrorCode::DiskFull
                 | ErrorCode::SystemIoFailure
                 | ErrorCode::PermissionDenied,
-            ) => Verdict::Unusable,
-            _ => Verdict::Other,
+            ) => IndexFault::Unusable,
+            _ => IndexFault::Other,
         },
-        Error::Full { .. } | Error::NotWritable { .. } => Verdict::Unusable,
+        StoreError::Full { .. } | StoreError::NotWritable { .. } => IndexFault::Unusable,
         // Something that is no file lies in its place.
-        Error::Io { action, .. } if *action == OPEN => Verdict::Unusable,
-        _ => Verdict::Other,
+        StoreError::Io { action, .. } if *action == OPEN => IndexFault::Unusable,
+        _ => IndexFault::Other,
     }
 }
 
 /// Renames a damaged index and its companions, and returns the new name.
-pub(super) fn move_aside(path: &Path, now: UnixMillis) -> Result<PathBuf, Error> {
+pub(super) fn move_aside(path: &Path, now: UnixMillis) -> Result<PathBuf, StoreError> {
     let suffixed = |path: &Path, suffix: &str| {
         let mut name = path.to_owned().into_os_string();
         name.push(suffix);
@@ -173,7 +173,7 @@ pub(super) fn move_aside(path: &Path, now: UnixMillis) -> Result<PathBuf, Error>
         let from = suffixed(path, companion);
         match fs::rename(&from, suffixed(&aside, companion)) {
             Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
-                return Err(Error::io("move", &from, error));
+                return Err(StoreError::io("move", &from, error));
             }
             _ => {}
         }

@@ -8,18 +8,18 @@ use troupe_protocol::session::SessionSource;
 use troupe_protocol::{ResponseId, SessionId};
 
 use crate::clock::UnixMillis;
-use crate::error::Error;
+use crate::error::StoreError;
 use crate::limits::{CANDIDATES_MAX, LIST_ROWS_DEFAULT, LIST_ROWS_MAX};
 use crate::list::{
-    ArchivedFilter, Direction, ListPage, ListQuery, SessionSummary, SortKey, SourceKind,
+    ArchivedFilter, ListOrder, ListPage, ListQuery, SessionSummary, SortKey, SourceKind,
 };
-use crate::store::{Bookmark, Position, ReindexReport};
+use crate::store::{LogBookmark, LogPosition, ReindexReport};
 
-use super::Index;
+use super::IndexDatabase;
 use super::rows::{read_id, unsigned};
 
-impl Index {
-    pub(crate) fn bookmark(&self, id: &ResponseId) -> Result<Option<Bookmark>, Error> {
+impl IndexDatabase {
+    pub(crate) fn bookmark(&self, id: &ResponseId) -> Result<Option<LogBookmark>, StoreError> {
         let query = "SELECT session, position FROM bookmarks WHERE response_id = ?1 \
                      ORDER BY written DESC, session LIMIT 1";
         self.db
@@ -27,9 +27,9 @@ impl Index {
             .and_then(|mut statement| {
                 statement
                     .query_row([id.as_str()], |row| {
-                        Ok(Bookmark {
+                        Ok(LogBookmark {
                             session: read_id(row, 0)?,
-                            position: Position(unsigned(row, 1)?),
+                            position: LogPosition(unsigned(row, 1)?),
                         })
                     })
                     .optional()
@@ -37,7 +37,7 @@ impl Index {
             .map_err(|source| self.failed(source))
     }
 
-    pub(crate) fn session_named(&self, name: &str) -> Result<SessionId, Error> {
+    pub(crate) fn session_named(&self, name: &str) -> Result<SessionId, StoreError> {
         let read = || -> rusqlite::Result<Vec<SessionId>> {
             let mut statement = self.db.prepare_cached(
                 "SELECT id FROM sessions WHERE name = ?1 AND created IS NOT NULL \
@@ -48,23 +48,23 @@ impl Index {
         };
         let candidates = read().map_err(|source| self.failed(source))?;
         match candidates[..] {
-            [] => Err(Error::NotFound {
+            [] => Err(StoreError::NotFound {
                 what: name.to_owned(),
             }),
             [id] => Ok(id),
-            [..] => Err(Error::SameName {
+            [..] => Err(StoreError::SameName {
                 name: name.to_owned(),
                 candidates,
             }),
         }
     }
 
-    pub(crate) fn list(&mut self, query: &ListQuery) -> Result<ListPage, Error> {
+    pub(crate) fn list(&mut self, query: &ListQuery) -> Result<ListPage, StoreError> {
         let limit = query
             .limit
             .unwrap_or(LIST_ROWS_DEFAULT)
             .clamp(1, LIST_ROWS_MAX);
-        let select = Select::of(query, limit)?;
+        let select = SelectStatement::of(query, limit)?;
         let read = || -> rusqlite::Result<Vec<SessionSummary>> {
             let mut statement = self.db.prepare_cached(&select.text)?;
             let rows = statement.query_map(params_from_iter(select.values), read_summary)?;
@@ -88,7 +88,7 @@ impl Index {
         })
     }
 
-    pub(crate) fn report(&mut self) -> Result<ReindexReport, Error> {
+    pub(crate) fn report(&mut self) -> Result<ReindexReport, StoreError> {
         let count = |query| {
             let count = self.db.query_row(query, [], |row| unsigned(row, 0));
             count.map_err(|source| self.failed(source))
@@ -103,13 +103,13 @@ impl Index {
 }
 
 /// A statement being written, with the values for its question marks.
-struct Select {
+struct SelectStatement {
     text: String,
     values: Vec<Value>,
 }
 
-impl Select {
-    fn of(query: &ListQuery, limit: usize) -> Result<Self, Error> {
+impl SelectStatement {
+    fn of(query: &ListQuery, limit: usize) -> Result<Self, StoreError> {
         let mut select = Self {
             text: "SELECT id, path, created, updated, cwd, source, model_provider, model, name, \
                    note, preview, tokens, archived, forked_from \
@@ -148,21 +148,21 @@ impl Select {
 
     /// Goes on behind the last row of the page before, which stays right when rows come
     /// and go meanwhile.
-    fn page(&mut self, query: &ListQuery, limit: usize) -> Result<(), Error> {
+    fn page(&mut self, query: &ListQuery, limit: usize) -> Result<(), StoreError> {
         let column = match query.sort {
             SortKey::Created => "created",
             SortKey::Updated => "updated",
         };
         let (order, behind) = match query.direction {
-            Direction::NewestFirst => ("DESC", "<"),
-            Direction::OldestFirst => ("ASC", ">"),
+            ListOrder::NewestFirst => ("DESC", "<"),
+            ListOrder::OldestFirst => ("ASC", ">"),
         };
         if let Some(cursor) = &query.cursor {
             let parsed = cursor.split_once('_').and_then(|(at, id)| {
                 let id: SessionId = id.parse().ok()?;
                 Some((at.parse().ok()?, id))
             });
-            let (at, id) = parsed.ok_or_else(|| Error::Cursor {
+            let (at, id) = parsed.ok_or_else(|| StoreError::Cursor {
                 cursor: cursor.clone(),
             })?;
             self.and(

@@ -6,15 +6,15 @@ use rusqlite::{Connection, OptionalExtension, TransactionBehavior, params};
 use troupe_protocol::SessionId;
 
 use crate::clock::UnixMillis;
-use crate::error::Error;
-use crate::fold::{BookmarkRow, Description, Fold, Row};
+use crate::error::StoreError;
+use crate::fold::{BookmarkRow, SessionDescription, SessionFold, SummaryRow};
 use crate::list::SourceKind;
 
-use super::{Index, LogAt, tree_rows};
+use super::{IndexDatabase, LogLocation, tree_rows};
 
 /// What a fold went on from, and so what the row must still say for it to be written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Base {
+pub(super) enum FoldBase {
     /// There was no row.
     Nothing,
     /// The row had this offset.
@@ -24,22 +24,22 @@ pub(super) enum Base {
 }
 
 #[derive(Debug)]
-pub(super) struct Change {
-    pub(super) log: LogAt,
-    pub(super) base: Base,
-    pub(super) fold: Fold,
+pub(super) struct FoldChange {
+    pub(super) log: LogLocation,
+    pub(super) base: FoldBase,
+    pub(super) fold: SessionFold,
 }
 
 /// What the index knows of a log's place and progress.
 #[derive(Debug)]
-pub(super) struct Known {
+pub(super) struct IndexedLog {
     pub(super) path: Option<PathBuf>,
     pub(super) archived: bool,
     pub(super) offset: u64,
 }
 
-impl Index {
-    pub(super) fn row(&self, id: SessionId) -> Result<Option<Row>, Error> {
+impl IndexDatabase {
+    pub(super) fn row(&self, id: SessionId) -> Result<Option<SummaryRow>, StoreError> {
         let query = "SELECT created, cwd, source, source_kind, model_provider, forked_from, \
                      updated, model, name, note, preview, tokens, offset, lines \
                      FROM sessions WHERE id = ?1";
@@ -53,14 +53,14 @@ impl Index {
             .map_err(|source| self.failed(source))
     }
 
-    pub(super) fn known(&self) -> Result<Vec<(SessionId, Known)>, Error> {
-        let read = || -> rusqlite::Result<Vec<(SessionId, Known)>> {
+    pub(super) fn known(&self) -> Result<Vec<(SessionId, IndexedLog)>, StoreError> {
+        let read = || -> rusqlite::Result<Vec<(SessionId, IndexedLog)>> {
             let mut statement = self
                 .db
                 .prepare_cached("SELECT id, path, archived, offset FROM sessions")?;
             let rows = statement.query_map([], |row| {
                 let path: Option<String> = row.get(1)?;
-                let known = Known {
+                let known = IndexedLog {
                     path: path.map(PathBuf::from),
                     archived: row.get(2)?,
                     offset: unsigned(row, 3)?,
@@ -74,7 +74,7 @@ impl Index {
 
     /// Writes rows, and what their lines say, in one transaction. A change whose base is no longer what
     /// the row says is left out: somebody else applied the same lines meanwhile.
-    pub(super) fn save(&mut self, changes: &[Change]) -> Result<(), Error> {
+    pub(super) fn save(&mut self, changes: &[FoldChange]) -> Result<(), StoreError> {
         let path = self.path.clone();
         let mut write = || -> rusqlite::Result<()> {
             let tx = self
@@ -87,11 +87,11 @@ impl Index {
             }
             tx.commit()
         };
-        write().map_err(|source| Error::Index { path, source })
+        write().map_err(|source| StoreError::Index { path, source })
     }
 
     /// Forgets what is said by logs that are not there.
-    pub(super) fn drop_orphans(&mut self) -> Result<(), Error> {
+    pub(super) fn drop_orphans(&mut self) -> Result<(), StoreError> {
         for table in TOLD {
             let orphans =
                 format!("DELETE FROM {table} WHERE session NOT IN (SELECT id FROM sessions)");
@@ -102,7 +102,11 @@ impl Index {
     }
 
     /// Notes that logs were moved, and forgets those that are gone.
-    pub(super) fn relocate(&mut self, moved: &[LogAt], gone: &[SessionId]) -> Result<(), Error> {
+    pub(super) fn relocate(
+        &mut self,
+        moved: &[LogLocation],
+        gone: &[SessionId],
+    ) -> Result<(), StoreError> {
         if moved.is_empty() && gone.is_empty() {
             return Ok(());
         }
@@ -122,24 +126,24 @@ impl Index {
             }
             tx.commit()
         };
-        write().map_err(|source| Error::Index { path, source })
+        write().map_err(|source| StoreError::Index { path, source })
     }
 }
 
-fn is_current(tx: &Connection, change: &Change) -> rusqlite::Result<bool> {
+fn is_current(tx: &Connection, change: &FoldChange) -> rusqlite::Result<bool> {
     let stored: Option<u64> = tx
         .prepare_cached("SELECT offset FROM sessions WHERE id = ?1")?
         .query_row([change.log.id.to_string()], |row| unsigned(row, 0))
         .optional()?;
     Ok(match change.base {
-        Base::Nothing => stored.is_none(),
-        Base::Offset(offset) => stored == Some(offset),
-        Base::Replaced => true,
+        FoldBase::Nothing => stored.is_none(),
+        FoldBase::Offset(offset) => stored == Some(offset),
+        FoldBase::Replaced => true,
     })
 }
 
-fn write_change(tx: &Connection, change: &Change) -> rusqlite::Result<()> {
-    let Row {
+fn write_change(tx: &Connection, change: &FoldChange) -> rusqlite::Result<()> {
+    let SummaryRow {
         id,
         described,
         updated,
@@ -179,7 +183,7 @@ fn write_change(tx: &Connection, change: &Change) -> rusqlite::Result<()> {
         integer(*offset),
         integer(*lines),
     ])?;
-    if change.base == Base::Replaced {
+    if change.base == FoldBase::Replaced {
         forget_lines(tx, change.log.id)?;
     }
     write_bookmarks(tx, &id, &change.fold.bookmarks)?;
@@ -225,14 +229,14 @@ fn forget_lines(tx: &Connection, id: SessionId) -> rusqlite::Result<()> {
     Ok(())
 }
 
-fn read_row(id: SessionId, row: &rusqlite::Row<'_>) -> rusqlite::Result<Row> {
+fn read_row(id: SessionId, row: &rusqlite::Row<'_>) -> rusqlite::Result<SummaryRow> {
     let created: Option<i64> = row.get(0)?;
     let described = match created {
         None => None,
         Some(created) => {
             let kind: String = row.get(3)?;
             let forked_from: Option<String> = row.get(5)?;
-            Some(Description {
+            Some(SessionDescription {
                 created: UnixMillis(created),
                 cwd: row.get(1)?,
                 source: row.get(2)?,
@@ -242,7 +246,7 @@ fn read_row(id: SessionId, row: &rusqlite::Row<'_>) -> rusqlite::Result<Row> {
             })
         }
     };
-    Ok(Row {
+    Ok(SummaryRow {
         id,
         described,
         updated: UnixMillis(row.get(6)?),
@@ -275,6 +279,6 @@ pub(super) fn unsigned(row: &rusqlite::Row<'_>, column: usize) -> rusqlite::Resu
 }
 
 /// Only UTF-8 names are found, and the home is not part of the path.
-fn path_text(log: &LogAt) -> Option<&str> {
+fn path_text(log: &LogLocation) -> Option<&str> {
     log.path.as_deref().and_then(|path| path.to_str())
 }

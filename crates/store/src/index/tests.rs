@@ -2,12 +2,12 @@ use std::io;
 
 use troupe_protocol::SessionId;
 
-use super::{Index, LogAt};
-use crate::source::Source;
-use crate::store::Position;
+use super::{IndexDatabase, LogLocation};
+use crate::source::ByteSource;
+use crate::store::LogPosition;
 
-fn log() -> LogAt {
-    LogAt {
+fn log() -> LogLocation {
+    LogLocation {
         id: SessionId::random(),
         path: None,
         archived: false,
@@ -24,7 +24,7 @@ fn line(name: &str) -> String {
 /// A log that must not be read any more.
 struct Closed;
 
-impl Source for Closed {
+impl ByteSource for Closed {
     fn bytes(&self) -> io::Result<u64> {
         Err(io::ErrorKind::PermissionDenied.into())
     }
@@ -36,10 +36,10 @@ impl Source for Closed {
 
 #[test]
 fn only_new_lines_are_applied() {
-    let mut index = Index::in_memory().unwrap();
+    let mut index = IndexDatabase::in_memory().unwrap();
     let log = log();
     let mut text = line("one");
-    let first = Position(text.len() as u64);
+    let first = LogPosition(text.len() as u64);
     index.apply(&log, text.as_bytes()).unwrap();
     text += &line("two");
     index.apply(&log, text.as_bytes()).unwrap();
@@ -54,10 +54,10 @@ fn only_new_lines_are_applied() {
 
 #[test]
 fn lines_beyond_the_commit_wait_for_the_next() {
-    let mut index = Index::in_memory().unwrap();
+    let mut index = IndexDatabase::in_memory().unwrap();
     let log = log();
     let text = line("one") + &line("two");
-    let first = Position(line("one").len() as u64);
+    let first = LogPosition(line("one").len() as u64);
     index.apply_up_to(&log, text.as_bytes(), first).unwrap();
     let row = index.row(log.id).unwrap().unwrap();
     assert_eq!((row.name.as_deref(), row.offset), (Some("one"), first.0));
@@ -65,10 +65,10 @@ fn lines_beyond_the_commit_wait_for_the_next() {
 
 #[test]
 fn of_two_who_apply_the_same_lines_the_second_changes_nothing() {
-    let mut index = Index::in_memory().unwrap();
+    let mut index = IndexDatabase::in_memory().unwrap();
     let log = log();
     let text = line("one");
-    let end = Position(text.len() as u64);
+    let end = LogPosition(text.len() as u64);
     let late = index.read_change(&log, text.as_bytes(), None, end).unwrap();
     index.apply(&log, (text + &line("two")).as_bytes()).unwrap();
     index.save(&[late]).unwrap();

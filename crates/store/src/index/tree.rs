@@ -1,6 +1,6 @@
 //! Questions about agent trees: rows of many logs, put together when somebody asks.
 
-mod told;
+mod folded_tree;
 
 use rusqlite::types::Type;
 use rusqlite::{OptionalExtension, Params, Row};
@@ -9,21 +9,21 @@ use troupe_protocol::tree::MessageId;
 use troupe_protocol::{AgentId, SessionId};
 
 use crate::clock::UnixMillis;
-use crate::error::Error;
+use crate::error::StoreError;
 use crate::limits::LIST_ROWS_MAX;
-use crate::store::Position;
+use crate::store::LogPosition;
 use crate::tree::{
-    AgentRow, ApprovalKind, ApprovalRow, MailRow, Standing, TaskRow, TreeAt, TreeRow,
+    AgentLocation, AgentRow, ApprovalKind, ApprovalRow, MailRow, RecordedStatus, TaskRow, TreeRow,
 };
 
-use self::told::{Change, Happening, Told};
-use super::Index;
+use self::folded_tree::{AgentChange, FoldedTree, TreeEvent};
+use super::IndexDatabase;
 use super::rows::{integer, read_id, unsigned};
 use super::tree_rows::ROOT_PATH;
 
-impl Index {
+impl IndexDatabase {
     /// Of several trees, the one that the session joined last.
-    pub(crate) fn tree_of(&self, session: SessionId) -> Result<Option<TreeAt>, Error> {
+    pub(crate) fn tree_of(&self, session: SessionId) -> Result<Option<AgentLocation>, StoreError> {
         let query = "SELECT tree, agent FROM births WHERE child = ?1 \
                      ORDER BY at DESC, tree LIMIT 1";
         self.db
@@ -36,7 +36,7 @@ impl Index {
             .map_err(|source| self.failed(source))
     }
 
-    pub(crate) fn trees(&self, limit: usize) -> Result<Vec<TreeRow>, Error> {
+    pub(crate) fn trees(&self, limit: usize) -> Result<Vec<TreeRow>, StoreError> {
         let query = "SELECT tree, began, agents, \
                      max(began, coalesce((SELECT at FROM changes WHERE changes.tree = known.tree \
                      ORDER BY ord DESC LIMIT 1), 0)) AS updated \
@@ -54,15 +54,15 @@ impl Index {
         })
     }
 
-    pub(crate) fn tree(&self, root: SessionId) -> Result<Vec<AgentRow>, Error> {
-        Ok(self.told(root)?.into_agents())
+    pub(crate) fn tree(&self, root: SessionId) -> Result<Vec<AgentRow>, StoreError> {
+        Ok(self.fold_tree(root)?.into_agents())
     }
 
-    pub(crate) fn inbox(&self, at: TreeAt) -> Result<Vec<MailRow>, Error> {
-        Ok(self.told(at.root)?.into_mail(at.agent))
+    pub(crate) fn inbox(&self, at: AgentLocation) -> Result<Vec<MailRow>, StoreError> {
+        Ok(self.fold_tree(at.root)?.into_mail(at.agent))
     }
 
-    pub(crate) fn tasks_of(&self, session: SessionId) -> Result<Vec<TaskRow>, Error> {
+    pub(crate) fn tasks_of(&self, session: SessionId) -> Result<Vec<TaskRow>, StoreError> {
         let query = "SELECT tree, agent, change, at, task, stop, last_message, tokens, position, \
                      session FROM changes \
                      WHERE (tree, agent) IN (SELECT tree, agent FROM births WHERE child = ?1) \
@@ -89,7 +89,7 @@ impl Index {
         Ok(tasks)
     }
 
-    pub(crate) fn open_approvals(&self, root: SessionId) -> Result<Vec<ApprovalRow>, Error> {
+    pub(crate) fn open_approvals(&self, root: SessionId) -> Result<Vec<ApprovalRow>, StoreError> {
         let query = "SELECT DISTINCT a.session, b.agent, b.path, a.call_id, a.task, a.kind, \
                      a.what, a.asked, a.position FROM approvals AS a \
                      LEFT JOIN births AS b ON b.child = a.session AND b.tree = ?1 \
@@ -110,12 +110,12 @@ impl Index {
                 kind: ApprovalKind::named(&kind),
                 what: row.get(6)?,
                 asked: UnixMillis(row.get(7)?),
-                position: Position(unsigned(row, 8)?),
+                position: LogPosition(unsigned(row, 8)?),
             })
         })
     }
 
-    fn told(&self, root: SessionId) -> Result<Told, Error> {
+    fn fold_tree(&self, root: SessionId) -> Result<FoldedTree, StoreError> {
         let root = root.to_string();
         let root = [root.as_str()];
         let births = self.read(
@@ -133,7 +133,7 @@ impl Index {
             "SELECT ord, agent, message, at, kind FROM letters WHERE tree = ?1",
             root,
             |row| {
-                let letter = Happening::Letter {
+                let letter = TreeEvent::Letter {
                     to: AgentId(row.get(1)?),
                     message: read_message(row, 2)?,
                     at: UnixMillis(row.get(3)?),
@@ -146,7 +146,7 @@ impl Index {
             "SELECT ord, agent, message, consumed FROM receipts WHERE tree = ?1",
             root,
             |row| {
-                let receipt = Happening::Receipt {
+                let receipt = TreeEvent::Receipt {
                     by: AgentId(row.get(1)?),
                     message: read_message(row, 2)?,
                     consumed: row.get(3)?,
@@ -154,7 +154,7 @@ impl Index {
                 Ok((unsigned(row, 0)?, receipt))
             },
         )?);
-        Ok(Told::of(births, happenings))
+        Ok(FoldedTree::of(births, happenings))
     }
 
     fn read<T>(
@@ -162,7 +162,7 @@ impl Index {
         query: &str,
         values: impl Params,
         read: impl FnMut(&Row<'_>) -> rusqlite::Result<T>,
-    ) -> Result<Vec<T>, Error> {
+    ) -> Result<Vec<T>, StoreError> {
         self.db
             .prepare_cached(query)
             .and_then(|mut statement| statement.query_map(values, read)?.collect())
@@ -170,8 +170,8 @@ impl Index {
     }
 }
 
-fn read_place(row: &Row<'_>, column: usize) -> rusqlite::Result<TreeAt> {
-    Ok(TreeAt {
+fn read_place(row: &Row<'_>, column: usize) -> rusqlite::Result<AgentLocation> {
+    Ok(AgentLocation {
         root: read_id(row, column)?,
         agent: AgentId(row.get(column + 1)?),
     })
@@ -189,7 +189,7 @@ fn read_agent(row: &Row<'_>) -> rusqlite::Result<AgentRow> {
         role: row.get(5)?,
         label: row.get(6)?,
         born,
-        standing: Standing::PendingInit,
+        standing: RecordedStatus::PendingInit,
         since: born,
         last_task: None,
         last_end: None,
@@ -199,20 +199,20 @@ fn read_agent(row: &Row<'_>) -> rusqlite::Result<AgentRow> {
     })
 }
 
-fn read_change(row: &Row<'_>) -> rusqlite::Result<(u64, Happening)> {
+fn read_change(row: &Row<'_>) -> rusqlite::Result<(u64, TreeEvent)> {
     let name: String = row.get(2)?;
     let task = || -> rusqlite::Result<_> { Ok(row.get::<_, String>(4)?.into()) };
     let change = match name.as_str() {
-        "started" => Change::Started(task()?),
-        "ended" => Change::Ended(task()?, read_json(row, 5)?),
-        "halted" => Change::Halted(read_json(row, 5)?),
-        "shut" => Change::Shut,
-        "reopened" => Change::Reopened,
-        "released" => Change::Released,
-        "pruned" => Change::Pruned,
+        "started" => AgentChange::Started(task()?),
+        "ended" => AgentChange::Ended(task()?, read_json(row, 5)?),
+        "halted" => AgentChange::Halted(read_json(row, 5)?),
+        "shut" => AgentChange::Shut,
+        "reopened" => AgentChange::Reopened,
+        "released" => AgentChange::Released,
+        "pruned" => AgentChange::Pruned,
         _ => return Err(unreadable(2, format!("{name:?} is no change").into())),
     };
-    let change = Happening::Change {
+    let change = TreeEvent::Change {
         agent: AgentId(row.get(1)?),
         at: UnixMillis(row.get(3)?),
         change,
@@ -228,7 +228,7 @@ fn read_task(row: &Row<'_>, session: SessionId) -> rusqlite::Result<TaskRow> {
     let tokens: Option<i64> = row.get(7)?;
     let is_end = change == "ended";
     let in_own_log = read_id(row, 9)? == session;
-    let position = Position(unsigned(row, 8)?);
+    let position = LogPosition(unsigned(row, 8)?);
     Ok(TaskRow {
         at: read_place(row, 0)?,
         task: task.into(),

@@ -3,55 +3,61 @@
 use rusqlite::{Connection, params};
 use serde::Serialize;
 use troupe_protocol::approval::ReviewDecision;
-use troupe_protocol::tree::{Birth, Callback, Fact, MailKind, MessageId};
+use troupe_protocol::tree::{AgentBirth, Callback, MailKind, MessageId, TreeFact};
 use troupe_protocol::{AgentId, SessionId, SubmissionId};
 
-use crate::fold::{ApprovalChange, Asked, Said};
+use crate::fold::{AgentLineDigest, ApprovalChange, LoggedApproval};
 
 use super::rows::integer;
 
 /// The path of every tree's root.
 pub(super) const ROOT_PATH: &str = "/root";
 
-pub(super) fn write(tx: &Connection, session: &str, said: &[Said]) -> rusqlite::Result<()> {
+pub(super) fn write(
+    tx: &Connection,
+    session: &str,
+    said: &[AgentLineDigest],
+) -> rusqlite::Result<()> {
     for said in said {
-        let line = Line { tx, session, said };
+        let line = AgentLineWriter { tx, session, said };
         line.write()?;
     }
     Ok(())
 }
 
-struct Line<'a> {
+struct AgentLineWriter<'a> {
     tx: &'a Connection,
     session: &'a str,
-    said: &'a Said,
+    said: &'a AgentLineDigest,
 }
 
-impl Line<'_> {
+impl AgentLineWriter<'_> {
     fn write(&self) -> rusqlite::Result<()> {
         match &self.said.fact {
-            Fact::Rooted { session, .. } => self.root(*session),
-            Fact::Born(birth) => {
+            TreeFact::Rooted { session, .. } => self.root(*session),
+            TreeFact::Born(birth) => {
                 self.birth(birth)?;
                 match &birth.first {
-                    Some(first) => self.letter(birth.agent, first.id, &first.kind),
+                    Some(first) => self.write_mail(birth.agent, first.id, &first.kind),
                     None => Ok(()),
                 }
             }
-            Fact::Sent { to, envelope } => self.letter(*to, envelope.id, &envelope.kind),
-            Fact::Started {
+            TreeFact::Sent { to, envelope } => self.write_mail(*to, envelope.id, &envelope.kind),
+            TreeFact::Started {
                 agent,
                 task,
                 message,
             } => {
                 self.change(*agent, "started", Some(task), None)?;
-                self.receipts(*agent, message.as_slice(), Receipt::Taken)
+                self.receipts(*agent, message.as_slice(), MailReceipt::Taken)
             }
-            Fact::Took { agent, messages } => self.receipts(*agent, messages, Receipt::Taken),
-            Fact::Consumed { agent, messages } => {
-                self.receipts(*agent, messages, Receipt::Consumed)
+            TreeFact::Took { agent, messages } => {
+                self.receipts(*agent, messages, MailReceipt::Taken)
             }
-            Fact::Ended {
+            TreeFact::Consumed { agent, messages } => {
+                self.receipts(*agent, messages, MailReceipt::Consumed)
+            }
+            TreeFact::Ended {
                 agent,
                 task,
                 end,
@@ -63,17 +69,19 @@ impl Line<'_> {
                     Some(callback) => self.callback(*agent, task, *callback),
                 }
             }
-            Fact::Halted { agent, end } => self.change(*agent, "halted", None, Some(json(end)?)),
-            Fact::Shut { agent } => self.change(*agent, "shut", None, None),
-            Fact::Reopened { agent } => self.change(*agent, "reopened", None, None),
-            Fact::Released { agent } => self.change(*agent, "released", None, None),
-            Fact::Pruned { agent } => self.change(*agent, "pruned", None, None),
+            TreeFact::Halted { agent, end } => {
+                self.change(*agent, "halted", None, Some(json(end)?))
+            }
+            TreeFact::Shut { agent } => self.change(*agent, "shut", None, None),
+            TreeFact::Reopened { agent } => self.change(*agent, "reopened", None, None),
+            TreeFact::Released { agent } => self.change(*agent, "released", None, None),
+            TreeFact::Pruned { agent } => self.change(*agent, "pruned", None, None),
             // What comes of a stop that was asked for is a line of its own; notes are with
             // their sessions, and a watchdog is heard of by what it sends.
-            Fact::StopAsked { .. }
-            | Fact::Withdrawn { .. }
-            | Fact::Rebound { .. }
-            | Fact::Kept(_) => Ok(()),
+            TreeFact::StopAsked { .. }
+            | TreeFact::Withdrawn { .. }
+            | TreeFact::Rebound { .. }
+            | TreeFact::Kept(_) => Ok(()),
         }
     }
 
@@ -87,7 +95,7 @@ impl Line<'_> {
         })
     }
 
-    fn birth(&self, birth: &Birth) -> rusqlite::Result<()> {
+    fn birth(&self, birth: &AgentBirth) -> rusqlite::Result<()> {
         self.insert_birth(&BirthRow {
             agent: birth.agent,
             child: birth.session,
@@ -98,7 +106,7 @@ impl Line<'_> {
     }
 
     fn insert_birth(&self, row: &BirthRow<'_>) -> rusqlite::Result<()> {
-        let Said {
+        let AgentLineDigest {
             position,
             tree,
             order,
@@ -137,7 +145,7 @@ impl Line<'_> {
         task: Option<&SubmissionId>,
         ending: Option<String>,
     ) -> rusqlite::Result<()> {
-        let Said {
+        let AgentLineDigest {
             position,
             tree,
             order,
@@ -178,11 +186,11 @@ impl Line<'_> {
     ) -> rusqlite::Result<()> {
         let task = task.clone();
         let kind = MailKind::Callback { child, task };
-        self.letter(callback.target, callback.id, &kind)
+        self.write_mail(callback.target, callback.id, &kind)
     }
 
-    fn letter(&self, to: AgentId, message: MessageId, kind: &MailKind) -> rusqlite::Result<()> {
-        let Said {
+    fn write_mail(&self, to: AgentId, message: MessageId, kind: &MailKind) -> rusqlite::Result<()> {
+        let AgentLineDigest {
             position,
             tree,
             order,
@@ -211,7 +219,7 @@ impl Line<'_> {
         &self,
         agent: AgentId,
         messages: &[MessageId],
-        receipt: Receipt,
+        receipt: MailReceipt,
     ) -> rusqlite::Result<()> {
         let mut insert = self.tx.prepare_cached(
             "INSERT OR REPLACE INTO receipts (session, position, tree, ord, agent, message, \
@@ -225,7 +233,7 @@ impl Line<'_> {
                 integer(self.said.order),
                 agent.0,
                 message.to_string(),
-                receipt == Receipt::Consumed,
+                receipt == MailReceipt::Consumed,
             ])?;
         }
         Ok(())
@@ -241,7 +249,7 @@ struct BirthRow<'a> {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Receipt {
+enum MailReceipt {
     Taken,
     Consumed,
 }
@@ -284,7 +292,7 @@ pub(super) fn write_approvals(
     Ok(())
 }
 
-fn write_asked(tx: &Connection, session: &str, asked: &Asked) -> rusqlite::Result<()> {
+fn write_asked(tx: &Connection, session: &str, asked: &LoggedApproval) -> rusqlite::Result<()> {
     tx.prepare_cached(
         "INSERT OR REPLACE INTO approvals (session, position, call_id, task, kind, what, asked) \
          VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",

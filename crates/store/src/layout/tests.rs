@@ -3,7 +3,7 @@ use std::path::Path;
 use expect_test::expect;
 use troupe_protocol::SessionId;
 
-use super::{Layout, match_id, session_of};
+use super::{HomeLayout, match_id, session_of};
 use crate::clock::UnixMillis;
 
 fn id(text: &str) -> SessionId {
@@ -16,7 +16,7 @@ const C: &str = "77777777-0000-4000-8000-000000000003";
 
 #[test]
 fn a_log_is_filed_by_the_day_it_was_begun_in_utc() {
-    let layout = Layout::new(Path::new("/home"));
+    let layout = HomeLayout::new(Path::new("/home"));
     // Half a second before midnight.
     let path = layout.new_log(id(A), UnixMillis(1_794_873_599_500));
     expect!["/home/sessions/2026/11/16/rollout-2026-11-16T23-59-59-5f2d1c9e-0000-4000-8000-000000000001.jsonl"]

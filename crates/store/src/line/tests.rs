@@ -3,7 +3,7 @@ use troupe_protocol::ResponseItem;
 use troupe_protocol::event::EventMsg;
 use troupe_protocol::rollout::{EventRecord, RolloutRecord};
 
-use super::{Head, decode, encode, event_kind};
+use super::{LineHead, decode, encode, event_kind};
 use crate::clock::UnixMillis;
 
 const NOW: UnixMillis = UnixMillis(1_794_804_480_007);
@@ -84,7 +84,7 @@ fn what_is_no_record_says_why() {
 fn a_head_is_read_without_its_payload() {
     let line =
         br#"{"timestamp":"2026-11-16T04:48:00.007Z","type":"response_item","payload":not json}"#;
-    let head = Head::of(line).unwrap();
+    let head = LineHead::of(line).unwrap();
     assert_eq!(head.kind, "response_item");
     assert_eq!(head.payload, b"not json");
     assert_eq!(head.timestamp(), Ok(NOW));

@@ -5,17 +5,17 @@ use std::io::Write;
 
 use expect_test::expect;
 use troupe_protocol::rollout::{RolloutRecord, SessionMeta};
-use troupe_protocol::tree::{AgentLine, Fact, Record, TimeMs};
+use troupe_protocol::tree::{AgentLine, TimeMs, TreeFact, TreeRecord};
 use troupe_protocol::{AgentId, SessionId};
-use troupe_store::{AgentLines, Error, Log, MemoryStore, Store};
+use troupe_store::{AgentLines, MemoryStore, SessionLog, SessionStore, StoreError};
 
 use super::home::{Home, START, compacted, meta, rewind, said, ticking_clock};
 
 /// A line in the root's log.
-pub fn line(tree: SessionId, order: u64, fact: Fact) -> AgentLine {
+pub fn line(tree: SessionId, order: u64, fact: TreeFact) -> AgentLine {
     AgentLine {
         tree,
-        record: Record {
+        record: TreeRecord {
             order,
             at: TimeMs(START + i64::try_from(order).unwrap()),
             log: AgentId::ROOT,
@@ -32,10 +32,10 @@ pub fn record(line: AgentLine) -> RolloutRecord {
 }
 
 /// Shuts agents 1 to 3 down, with a rewind and a compaction between.
-fn write(log: &mut dyn Log, meta: &SessionMeta) {
+fn write(log: &mut dyn SessionLog, meta: &SessionMeta) {
     let shut = |order: u32| {
         let agent = AgentId(order);
-        record(line(meta.id, order.into(), Fact::Shut { agent }))
+        record(line(meta.id, order.into(), TreeFact::Shut { agent }))
     };
     let start = log.append(&[said("one")]).unwrap();
     log.append(&[shut(1), said("two")]).unwrap();
@@ -46,7 +46,7 @@ fn write(log: &mut dyn Log, meta: &SessionMeta) {
 
 fn shown(found: &AgentLines) -> String {
     let lines = found.lines.iter().map(|(_, line)| {
-        let Record { order, fact, .. } = &line.record;
+        let TreeRecord { order, fact, .. } = &line.record;
         format!("{order} {fact:?}\n")
     });
     let warnings = found
@@ -112,5 +112,5 @@ async fn what_cannot_be_read_is_told_and_hides_nothing() {
     assert!(found.archived);
 
     let unknown = home.store.agent_lines(SessionId::random()).await;
-    assert!(matches!(unknown, Err(Error::NotFound { .. })));
+    assert!(matches!(unknown, Err(StoreError::NotFound { .. })));
 }

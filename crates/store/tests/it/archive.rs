@@ -1,6 +1,6 @@
 //! Sessions put out of sight, and back.
 
-use troupe_store::{ArchivedFilter, Error, ListQuery, Store};
+use troupe_store::{ArchivedFilter, ListQuery, SessionStore, StoreError};
 
 use super::home::{Home, files_below, meta, said, texts};
 
@@ -34,7 +34,7 @@ async fn an_archived_session_is_listed_apart_and_can_go_on() {
     assert!(history.archived);
     log.append(&[said("two")]).unwrap();
     let refused = home.store.unarchive(meta.id).await;
-    assert!(matches!(refused, Err(Error::Owned { .. })));
+    assert!(matches!(refused, Err(StoreError::Owned { .. })));
     log.close().await.unwrap();
     assert_eq!(listed(&home, ArchivedFilter::Archived).await, 1);
 
@@ -60,5 +60,5 @@ async fn archiving_twice_changes_nothing() {
         .store
         .archive(troupe_protocol::SessionId::random())
         .await;
-    assert!(matches!(unknown, Err(Error::NotFound { .. })));
+    assert!(matches!(unknown, Err(StoreError::NotFound { .. })));
 }

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use troupe_store::{Bookmark, Store};
+use troupe_store::{LogBookmark, SessionStore};
 
 use super::home::{Home, meta, response_completed, rewind, said, texts};
 
@@ -21,7 +21,7 @@ async fn a_bookmark_leads_to_the_history_that_it_ended() {
 
     let found = home.again().find_bookmark(&"resp_1".into()).await.unwrap();
     let session = meta.id;
-    assert_eq!(found, Some(Bookmark { session, position }));
+    assert_eq!(found, Some(LogBookmark { session, position }));
     let history = home.store.read_live_at(session, position).await.unwrap();
     assert_eq!(texts(&history), ["one"]);
     // Also on a branch that was left.
@@ -50,7 +50,7 @@ async fn a_bookmark_is_found_before_anything_was_committed() {
     let position = log.append(&[response_completed("resp_1")]).unwrap();
     let found = home.again().find_bookmark(&"resp_1".into()).await.unwrap();
     let session = log.session();
-    assert_eq!(found, Some(Bookmark { session, position }));
+    assert_eq!(found, Some(LogBookmark { session, position }));
 }
 
 #[tokio::test]
@@ -63,7 +63,7 @@ async fn the_newest_of_several_wins() {
     let position = newer.append(&[response_completed("resp_1")]).unwrap();
     let found = home.store.find_bookmark(&"resp_1".into()).await.unwrap();
     let session = newer.session();
-    assert_eq!(found, Some(Bookmark { session, position }));
+    assert_eq!(found, Some(LogBookmark { session, position }));
 }
 
 #[tokio::test]

@@ -1,11 +1,11 @@
 //! Sessions removed for good.
 
-use troupe_store::{Error, ListQuery, MemoryStore, SourceKind, Store};
+use troupe_store::{ListQuery, MemoryStore, SessionStore, SourceKind, StoreError};
 
 use super::home::{Home, files_below, meta, said};
 use super::trees::Script;
 
-async fn listed(store: &dyn Store) -> usize {
+async fn listed(store: &dyn SessionStore) -> usize {
     let query = ListQuery {
         sources: SourceKind::ALL.to_vec(),
         ..ListQuery::default()
@@ -20,7 +20,10 @@ async fn a_deleted_session_leaves_nothing() {
     let mut log = home.store.create(&meta).await.unwrap();
     log.append(&[said("a secret")]).unwrap();
     let refused = home.store.delete(meta.id).await;
-    assert!(matches!(refused, Err(Error::Owned { .. })), "{refused:?}");
+    assert!(
+        matches!(refused, Err(StoreError::Owned { .. })),
+        "{refused:?}"
+    );
     let torn = log.path().unwrap().with_extension("jsonl.torn");
     std::fs::write(torn, "half a line").unwrap();
     log.close().await.unwrap();
@@ -30,7 +33,10 @@ async fn a_deleted_session_leaves_nothing() {
     assert_eq!(files_below(&home.path("sessions")).len(), 0);
     assert_eq!(listed(&home.store).await, 0);
     let again = home.store.delete(meta.id).await;
-    assert!(matches!(again, Err(Error::NotFound { .. })), "{again:?}");
+    assert!(
+        matches!(again, Err(StoreError::NotFound { .. })),
+        "{again:?}"
+    );
 }
 
 #[tokio::test]
@@ -43,12 +49,12 @@ async fn an_archived_session_can_be_deleted() {
     assert_eq!(files_below(&home.path("archived_sessions")).len(), 0);
 }
 
-async fn a_tree_goes_as_a_whole(store: &dyn Store) {
+async fn a_tree_goes_as_a_whole(store: &dyn SessionStore) {
     let script = Script::new();
     let (parent, child) = script.play(store).await;
     drop(parent);
     let refused = store.delete(script.parent.id).await;
-    let is_child = |error: &Error| matches!(error, Error::Owned { session, .. } if *session == script.child.id);
+    let is_child = |error: &StoreError| matches!(error, StoreError::Owned { session, .. } if *session == script.child.id);
     assert!(refused.as_ref().is_err_and(is_child), "{refused:?}");
     assert_eq!(listed(store).await, 2, "all or nothing");
 

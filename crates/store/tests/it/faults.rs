@@ -7,7 +7,7 @@ use std::path::Path;
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
 use nix::sys::signal::{SigHandler, Signal, signal};
 use nix::unistd::{Gid, Uid, geteuid, setresgid, setresuid};
-use troupe_store::{EmbeddedStore, Error, ListQuery, Store};
+use troupe_store::{EmbeddedStore, ListQuery, SessionStore, StoreError};
 
 use super::child::{Actor, MEET_A_READ_ONLY_HOME, RUN_OUT_OF_SPACE};
 use super::home::{Home, meta, said, texts};
@@ -38,7 +38,7 @@ pub async fn run_out_of_space(home: &Path) {
         let error = log
             .append(&[said("lost"), said(&"x".repeat(10_000))])
             .unwrap_err();
-        assert!(matches!(error, Error::Full { .. }), "{error:?}");
+        assert!(matches!(error, StoreError::Full { .. }), "{error:?}");
         assert_eq!(log.position(), end);
         assert_eq!(log.path().unwrap().metadata().unwrap().len(), end.0);
     }
@@ -93,16 +93,16 @@ pub async fn meet_a_read_only_home(home: &Path) {
     }
     let store = EmbeddedStore::open(home).unwrap();
     let error = store.create(&meta()).await.unwrap_err();
-    assert!(matches!(error, Error::NotWritable { .. }), "{error:?}");
+    assert!(matches!(error, StoreError::NotWritable { .. }), "{error:?}");
 
     let page = store.list(&ListQuery::default()).await.unwrap();
     let id = page.sessions[0].id;
     assert_eq!(page.warnings.len(), 1, "{:?}", page.warnings);
     assert_eq!(texts(&store.read_live(id).await.unwrap()), ["one"]);
     let error = store.open(id).await.unwrap_err();
-    assert!(matches!(error, Error::NotWritable { .. }), "{error:?}");
+    assert!(matches!(error, StoreError::NotWritable { .. }), "{error:?}");
     let error = EmbeddedStore::open(&home.join("below")).unwrap_err();
-    assert!(matches!(error, Error::NotWritable { .. }), "{error:?}");
+    assert!(matches!(error, StoreError::NotWritable { .. }), "{error:?}");
 }
 
 #[tokio::test]
@@ -138,7 +138,7 @@ async fn an_unreadable_log_does_not_hide_the_others() {
     assert_eq!(page.warnings.len(), 1, "{:?}", page.warnings);
     assert!(matches!(
         home.store.read_live(broken.id).await,
-        Err(Error::Io { .. })
+        Err(StoreError::Io { .. })
     ));
 }
 

@@ -8,12 +8,13 @@ use tempfile::TempDir;
 use troupe_protocol::event::EventMsg;
 use troupe_protocol::policy::{ApprovalPolicy, CollaborationMode, ReasoningSummary, SandboxPolicy};
 use troupe_protocol::rollout::{
-    CarriedState, Compacted, EventRecord, Rewind, RewindReason, RolloutRecord, SessionMeta,
+    CarriedState, CompactionRecord, EventRecord, RewindReason, RewindRecord, RolloutRecord,
+    SessionMeta,
 };
 use troupe_protocol::session::{SessionSource, TurnContext};
 use troupe_protocol::usage::TokenUsage;
 use troupe_protocol::{ResponseItem, SessionId};
-use troupe_store::{Clock, EmbeddedStore, LiveHistory, Position, UnixMillis};
+use troupe_store::{EmbeddedStore, LiveHistory, LogPosition, StoreClock, UnixMillis};
 
 /// 2026-11-16T04:48:00Z
 pub const START: i64 = 1_794_804_480_000;
@@ -41,9 +42,9 @@ impl Home {
 }
 
 /// Each look is a second later.
-pub fn ticking_clock() -> Clock {
+pub fn ticking_clock() -> StoreClock {
     let seconds = AtomicI64::new(0);
-    Clock::new(move || UnixMillis(START + 1000 * seconds.fetch_add(1, Ordering::Relaxed)))
+    StoreClock::new(move || UnixMillis(START + 1000 * seconds.fetch_add(1, Ordering::Relaxed)))
 }
 
 pub fn meta() -> SessionMeta {
@@ -69,8 +70,8 @@ pub fn said(text: &str) -> RolloutRecord {
     RolloutRecord::ResponseItem(ResponseItem::assistant_text(text))
 }
 
-pub fn rewind(to: Position) -> RolloutRecord {
-    RolloutRecord::Rewind(Box::new(Rewind {
+pub fn rewind(to: LogPosition) -> RolloutRecord {
+    RolloutRecord::Rewind(Box::new(RewindRecord {
         to: to.0,
         reason: RewindReason::Rollback { num_turns: 1 },
         carried: carried(),
@@ -78,7 +79,7 @@ pub fn rewind(to: Position) -> RolloutRecord {
 }
 
 pub fn compacted(message: &str) -> RolloutRecord {
-    RolloutRecord::Compacted(Box::new(Compacted {
+    RolloutRecord::Compacted(Box::new(CompactionRecord {
         message: message.to_owned(),
         replacement_history: vec![ResponseItem::assistant_text(message)],
         carried: carried(),

@@ -6,7 +6,7 @@ use std::path::Path;
 use rusqlite::Connection;
 use rusqlite::types::Value;
 use troupe_protocol::rollout::RolloutRecord;
-use troupe_store::{ListQuery, ReindexProgress, Store};
+use troupe_store::{ListQuery, ReindexProgress, SessionStore};
 
 use super::home::{Home, compacted, meta, response_completed, rewind, said, turn_context};
 use super::list::{named, session, tokens, user_said};

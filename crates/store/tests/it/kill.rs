@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use rand::Rng;
-use troupe_store::{EmbeddedStore, ListQuery, Store};
+use troupe_store::{EmbeddedStore, ListQuery, SessionStore};
 
 use super::child::{APPEND_UNTIL_KILLED, Actor};
 use super::home::{Home, meta, said, texts};

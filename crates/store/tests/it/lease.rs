@@ -5,14 +5,14 @@ use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::Command;
 
-use troupe_store::{EmbeddedStore, Error, Store};
+use troupe_store::{EmbeddedStore, SessionStore, StoreError};
 
 use super::child::{Actor, HOLD_A_LEASE};
 use super::home::{Home, meta, said, texts};
 
-fn owner(error: Error) -> Option<u32> {
+fn owner(error: StoreError) -> Option<u32> {
     match error {
-        Error::Owned { by, .. } => by,
+        StoreError::Owned { by, .. } => by,
         other => panic!("{other}"),
     }
 }

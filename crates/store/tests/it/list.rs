@@ -10,7 +10,9 @@ use troupe_protocol::item::{TurnItem, UserMessageItem};
 use troupe_protocol::rollout::{RolloutRecord, SessionMeta};
 use troupe_protocol::session::SessionSource;
 use troupe_protocol::usage::{TokenUsage, TokenUsageInfo};
-use troupe_store::{Direction, Error, ListPage, ListQuery, SortKey, SourceKind, Store, UnixMillis};
+use troupe_store::{
+    ListOrder, ListPage, ListQuery, SessionStore, SortKey, SourceKind, StoreError, UnixMillis,
+};
 
 use super::home::{Home, START, event, meta, said, turn_context};
 
@@ -161,7 +163,7 @@ async fn filters_combine() {
     )
     .await;
     let oldest_first = ListQuery {
-        direction: Direction::OldestFirst,
+        direction: ListOrder::OldestFirst,
         ..everything
     };
     check(&home, oldest_first, &["Read 100% of a_b", "write", "child"]).await;
@@ -203,9 +205,9 @@ async fn pages_join_without_gap_or_overlap() {
         session(&home, number / 2, &[user_said(&number.to_string())]).await;
     }
     for (sort, direction) in [
-        (SortKey::Created, Direction::NewestFirst),
-        (SortKey::Created, Direction::OldestFirst),
-        (SortKey::Updated, Direction::NewestFirst),
+        (SortKey::Created, ListOrder::NewestFirst),
+        (SortKey::Created, ListOrder::OldestFirst),
+        (SortKey::Updated, ListOrder::NewestFirst),
     ] {
         let mut query = ListQuery {
             sort,
@@ -242,7 +244,7 @@ async fn a_cursor_by_other_hands_is_refused() {
             ..ListQuery::default()
         };
         let listed = home.store.list(&query).await;
-        assert!(matches!(listed, Err(Error::Cursor { .. })), "{cursor}");
+        assert!(matches!(listed, Err(StoreError::Cursor { .. })), "{cursor}");
     }
 }
 
@@ -257,13 +259,13 @@ async fn a_session_is_found_by_id_prefix_or_name() {
     assert_eq!(resolve(&two.id.short()).await.unwrap(), two.id);
     assert_eq!(resolve("parser").await.unwrap(), one.id);
     let twice = resolve("printer").await.unwrap_err();
-    assert!(matches!(twice, Error::SameName { candidates, .. } if candidates.len() == 2));
+    assert!(matches!(twice, StoreError::SameName { candidates, .. } if candidates.len() == 2));
     let none = resolve("lexer").await.unwrap_err();
     expect![[r#"no session "lexer" in this home; `troupe sessions list` shows the known ones"#]]
         .assert_eq(&none.to_string());
     let unknown = SessionId::random().to_string();
     assert!(matches!(
         resolve(&unknown).await,
-        Err(Error::NotFound { .. })
+        Err(StoreError::NotFound { .. })
     ));
 }

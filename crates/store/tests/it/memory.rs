@@ -1,6 +1,8 @@
 //! The store in memory behaves as the one on disk.
 
-use troupe_store::{ArchivedFilter, Bookmark, Error, ListQuery, MemoryStore, Position, Store};
+use troupe_store::{
+    ArchivedFilter, ListQuery, LogBookmark, LogPosition, MemoryStore, SessionStore, StoreError,
+};
 
 use super::home::{compacted, meta, response_completed, rewind, said, texts, ticking_clock};
 use super::list::{named, user_said};
@@ -19,11 +21,11 @@ async fn a_session_in_memory_can_be_left_resumed_and_listed() {
         .unwrap();
     assert!(matches!(
         store.open(meta.id).await,
-        Err(Error::Owned { .. })
+        Err(StoreError::Owned { .. })
     ));
     assert!(matches!(
         store.archive(meta.id).await,
-        Err(Error::Owned { .. })
+        Err(StoreError::Owned { .. })
     ));
     log.commit().await.unwrap();
     log.close().await.unwrap();
@@ -38,7 +40,7 @@ async fn a_session_in_memory_can_be_left_resumed_and_listed() {
     let found = store.find_bookmark(&"resp_1".into()).await.unwrap();
     assert_eq!(
         found,
-        Some(Bookmark {
+        Some(LogBookmark {
             session,
             position: marked
         })
@@ -49,7 +51,7 @@ async fn a_session_in_memory_can_be_left_resumed_and_listed() {
     assert_eq!(store.resolve(&session.short()).await.unwrap(), session);
     assert_eq!(
         store
-            .read_all(session, Position(0))
+            .read_all(session, LogPosition(0))
             .await
             .unwrap()
             .lines
@@ -72,13 +74,16 @@ async fn a_session_in_memory_can_be_left_resumed_and_listed() {
 async fn what_is_unknown_is_not_found() {
     let store = MemoryStore::new();
     let id = meta().id;
-    assert!(matches!(store.open(id).await, Err(Error::NotFound { .. })));
+    assert!(matches!(
+        store.open(id).await,
+        Err(StoreError::NotFound { .. })
+    ));
     assert!(matches!(
         store.read_live(id).await,
-        Err(Error::NotFound { .. })
+        Err(StoreError::NotFound { .. })
     ));
     assert!(matches!(
         store.resolve("abcdef").await,
-        Err(Error::NotFound { .. })
+        Err(StoreError::NotFound { .. })
     ));
 }

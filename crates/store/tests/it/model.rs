@@ -8,7 +8,7 @@ use std::io::Write;
 use proptest::prelude::*;
 use proptest::sample::Index;
 use troupe_protocol::rollout::RolloutRecord;
-use troupe_store::{LiveHistory, Log, MemoryStore, Position, Store};
+use troupe_store::{LiveHistory, LogPosition, MemoryStore, SessionLog, SessionStore};
 
 use super::home::{Home, compacted, meta, rewind, said};
 
@@ -37,7 +37,7 @@ fn step() -> impl Strategy<Value = Step> {
 }
 
 /// What is live after each line, as labels.
-type Model = BTreeMap<Position, Vec<String>>;
+type Model = BTreeMap<LogPosition, Vec<String>>;
 
 fn label(record: &RolloutRecord) -> String {
     match record {
@@ -54,10 +54,10 @@ fn labels(history: &LiveHistory) -> Vec<String> {
 }
 
 /// Appends to the log and tells the model.
-fn append(log: &mut dyn Log, model: &mut Model, record: RolloutRecord) {
+fn append(log: &mut dyn SessionLog, model: &mut Model, record: RolloutRecord) {
     let base = match &record {
         RolloutRecord::Compacted(_) => Vec::new(),
-        RolloutRecord::Rewind(rewind) => model[&Position(rewind.to)].clone(),
+        RolloutRecord::Rewind(rewind) => model[&LogPosition(rewind.to)].clone(),
         _ => model[&log.position()].clone(),
     };
     let live = [base, vec![label(&record)]].concat();
@@ -65,7 +65,7 @@ fn append(log: &mut dyn Log, model: &mut Model, record: RolloutRecord) {
     model.insert(position, live);
 }
 
-fn play(log: &mut dyn Log, model: &mut Model, number: usize, step: &Step) {
+fn play(log: &mut dyn SessionLog, model: &mut Model, number: usize, step: &Step) {
     match step {
         Step::Say(bytes) => {
             append(
@@ -81,17 +81,22 @@ fn play(log: &mut dyn Log, model: &mut Model, number: usize, step: &Step) {
         }
         Step::Compact => append(log, model, compacted(&number.to_string())),
         Step::Rewind(to) => {
-            let positions: Vec<Position> = model.keys().copied().collect();
+            let positions: Vec<LogPosition> = model.keys().copied().collect();
             append(log, model, rewind(*to.get(&positions)));
         }
         Step::Garbage | Step::Tear(_) => {}
     }
 }
 
-async fn check(store: &dyn Store, id: troupe_protocol::SessionId, model: &Model, at: &Index) {
+async fn check(
+    store: &dyn SessionStore,
+    id: troupe_protocol::SessionId,
+    model: &Model,
+    at: &Index,
+) {
     let (_, live) = model.last_key_value().unwrap();
     assert_eq!(&labels(&store.read_live(id).await.unwrap()), live);
-    let positions: Vec<Position> = model.keys().copied().collect();
+    let positions: Vec<LogPosition> = model.keys().copied().collect();
     let position = *at.get(&positions);
     let history = store.read_live_at(id, position).await.unwrap();
     assert_eq!(labels(&history), model[&position]);

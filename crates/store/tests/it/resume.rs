@@ -6,13 +6,16 @@ use std::path::Path;
 use troupe_protocol::SessionId;
 use troupe_protocol::rollout::RolloutRecord;
 use troupe_store::ListQuery;
-use troupe_store::{EmbeddedStore, Error, Log, Position, Store};
+use troupe_store::{EmbeddedStore, LogPosition, SessionLog, SessionStore, StoreError};
 
 use super::child::{Actor, RESUME_A_LONG_SESSION};
 use super::home::{Home, compacted, files_below, kinds, meta, rewind, said, texts};
 
 /// A log with one record per text, and the position after each.
-async fn log_saying(home: &Home, texts: &[&str]) -> (SessionId, Box<dyn Log>, Vec<Position>) {
+async fn log_saying(
+    home: &Home,
+    texts: &[&str],
+) -> (SessionId, Box<dyn SessionLog>, Vec<LogPosition>) {
     let meta = meta();
     let mut log = home.store.create(&meta).await.unwrap();
     let mut positions = vec![log.position()];
@@ -49,7 +52,7 @@ async fn a_new_session_has_its_meta_and_no_records() {
     assert_eq!((&history.meta, history.records.len()), (&meta, 0));
     assert_eq!(history.start, log.position());
     let again = home.store.create(&meta).await;
-    assert!(matches!(again, Err(Error::Exists { session, .. }) if session == meta.id));
+    assert!(matches!(again, Err(StoreError::Exists { session, .. }) if session == meta.id));
 }
 
 #[tokio::test]
@@ -57,7 +60,7 @@ async fn records_carry_the_position_after_their_line_and_their_time() {
     let home = Home::new();
     let (id, log, positions) = log_saying(&home, &["one", "two"]).await;
     let history = home.store.read_live(id).await.unwrap();
-    let found: Vec<Position> = history.records.iter().map(|(at, _)| *at).collect();
+    let found: Vec<LogPosition> = history.records.iter().map(|(at, _)| *at).collect();
     assert_eq!(found, positions[1..]);
     assert_eq!(history.start, positions[0]);
     assert!(history.records[0].1.timestamp < history.records[1].1.timestamp);
@@ -127,7 +130,7 @@ async fn a_rewind_behind_a_compaction_makes_the_old_lines_live_again() {
 async fn following_reads_every_line_once_and_in_order() {
     let home = Home::new();
     let (id, mut log, at) = log_saying(&home, &["one", "two"]).await;
-    let batch = home.store.read_all(id, Position(0)).await.unwrap();
+    let batch = home.store.read_all(id, LogPosition(0)).await.unwrap();
     assert_eq!(
         (batch.lines.len(), batch.next, batch.at_end),
         (3, at[2], true)
@@ -152,11 +155,15 @@ async fn following_reads_every_line_once_and_in_order() {
 async fn a_position_inside_a_line_is_refused() {
     let home = Home::new();
     let (id, _log, at) = log_saying(&home, &["one"]).await;
-    for wrong in [Position(at[1].0 - 1), Position(at[1].0 + 1), Position(5)] {
+    for wrong in [
+        LogPosition(at[1].0 - 1),
+        LogPosition(at[1].0 + 1),
+        LogPosition(5),
+    ] {
         let live = home.store.read_live_at(id, wrong).await;
-        assert!(matches!(live, Err(Error::Position { position, .. }) if position == wrong));
+        assert!(matches!(live, Err(StoreError::Position { position, .. }) if position == wrong));
         let all = home.store.read_all(id, wrong).await;
-        assert!(matches!(all, Err(Error::Position { position, .. }) if position == wrong));
+        assert!(matches!(all, Err(StoreError::Position { position, .. }) if position == wrong));
     }
 }
 

@@ -5,7 +5,7 @@ use troupe_protocol::event::EventMsg;
 use troupe_protocol::item::{AgentMessageItem, TurnItem};
 use troupe_protocol::rollout::RolloutRecord;
 use troupe_store::search::{SearchPage, SearchQuery, search};
-use troupe_store::{ArchivedFilter, Error, Store, UnixMillis};
+use troupe_store::{ArchivedFilter, SessionStore, StoreError, UnixMillis};
 
 use super::home::{Home, START, event};
 use super::list::{session, user_said};
@@ -95,7 +95,10 @@ async fn pages_give_each_hit_once() {
         ..query("word")
     };
     let refused = search(&home.store, &nonsense).await;
-    assert!(matches!(refused, Err(Error::Cursor { .. })), "{refused:?}");
+    assert!(
+        matches!(refused, Err(StoreError::Cursor { .. })),
+        "{refused:?}"
+    );
 }
 
 #[tokio::test]

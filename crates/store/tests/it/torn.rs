@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use expect_test::expect;
 use troupe_protocol::SessionId;
 use troupe_store::limits::LINE_BYTES_MAX;
-use troupe_store::{Error, ListQuery, Position, Store};
+use troupe_store::{ListQuery, LogPosition, SessionStore, StoreError};
 
 use super::home::{Home, compacted, meta, rewind, said, texts};
 
@@ -113,7 +113,7 @@ async fn a_rewind_to_nowhere_is_reported_and_has_no_effect() {
     let (mut log, _) = home.store.open(id).await.unwrap();
     let end = log.position();
     for to in [0, 7, end.0 + 1_000_000, u64::MAX] {
-        log.append(&[rewind(Position(to))]).unwrap();
+        log.append(&[rewind(LogPosition(to))]).unwrap();
     }
     let history = home.store.read_live(id).await.unwrap();
     assert_eq!(texts(&history), ["one", "two"]);
@@ -176,7 +176,7 @@ async fn a_file_that_does_not_begin_with_its_meta_is_left_alone() {
     for content in ["", "torn", "garbage\n", "{}\nmore\ntorn"] {
         fs::write(&path, content).unwrap();
         let opened = home.store.open(id).await;
-        assert!(matches!(opened, Err(Error::Meta { .. })), "{opened:?}");
+        assert!(matches!(opened, Err(StoreError::Meta { .. })), "{opened:?}");
         assert_eq!(fs::read(&path).unwrap(), content.as_bytes());
     }
 }

@@ -9,13 +9,14 @@ use troupe_protocol::rollout::{RolloutRecord, SessionMeta};
 use troupe_protocol::session::SessionSource;
 use troupe_protocol::spawn::SpawnSpec;
 use troupe_protocol::tree::{
-    AgentLine, Birth, Bond, Callback, End, Envelope, Fact, Genealogy, MailKind, MessageId, Sender,
+    AgentBirth, AgentLine, Callback, Genealogy, MailEnvelope, MailKind, MailSender, MessageId,
+    ParentLink, TaskEnding, TreeFact,
 };
 use troupe_protocol::usage::TokenUsage;
 use troupe_protocol::{AgentId, SessionId};
 use troupe_store::{
-    ApprovalKind, Batch, ListQuery, Log, MailState, MemoryStore, SourceKind, Standing, Store,
-    TreeAt,
+    AgentLocation, ApprovalKind, LineBatch, ListQuery, MailState, MemoryStore, RecordedStatus,
+    SessionLog, SessionStore, SourceKind,
 };
 
 use super::agent_lines::{line, record};
@@ -77,24 +78,24 @@ impl Script {
         Self { parent, child }
     }
 
-    fn place(&self, agent: AgentId) -> TreeAt {
-        TreeAt {
+    fn place(&self, agent: AgentId) -> AgentLocation {
+        AgentLocation {
             root: self.parent.id,
             agent,
         }
     }
 
-    fn fact(&self, order: u64, fact: Fact) -> AgentLine {
+    fn fact(&self, order: u64, fact: TreeFact) -> AgentLine {
         line(self.parent.id, order, fact)
     }
 
     fn spawn(&self) -> Vec<RolloutRecord> {
-        let rooted = Fact::Rooted {
+        let rooted = TreeFact::Rooted {
             session: self.parent.id,
             above: None,
             taken_paths: Vec::new(),
         };
-        let born = Fact::Born(Box::new(Birth {
+        let born = TreeFact::Born(Box::new(AgentBirth {
             agent: CHILD,
             parent: AgentId::ROOT,
             session: self.child.id,
@@ -103,11 +104,11 @@ impl Script {
                 origin: AgentOrigin::Spawn,
                 point: None,
             },
-            bond: Bond::default(),
-            first: Some(Envelope {
+            bond: ParentLink::default(),
+            first: Some(MailEnvelope {
                 id: message(1),
                 kind: MailKind::Regular {
-                    from: Sender::Agent(AgentId::ROOT),
+                    from: MailSender::Agent(AgentId::ROOT),
                 },
             }),
         }));
@@ -119,15 +120,15 @@ impl Script {
     }
 
     fn work(&self) -> Vec<RolloutRecord> {
-        let started = Fact::Started {
+        let started = TreeFact::Started {
             agent: CHILD,
             task: message(1).task(),
             message: Some(message(1)),
         };
-        let ended = Fact::Ended {
+        let ended = TreeFact::Ended {
             agent: CHILD,
             task: message(1).task(),
-            end: End::Completed,
+            end: TaskEnding::Completed,
             callback: Some(Callback {
                 id: message(2),
                 target: AgentId::ROOT,
@@ -147,7 +148,7 @@ impl Script {
     fn hear(&self) -> RolloutRecord {
         record(self.fact(
             4,
-            Fact::Started {
+            TreeFact::Started {
                 agent: AgentId::ROOT,
                 task: message(2).task(),
                 message: Some(message(2)),
@@ -155,7 +156,10 @@ impl Script {
         ))
     }
 
-    pub async fn play(&self, store: &dyn Store) -> (Box<dyn Log>, Box<dyn Log>) {
+    pub async fn play(
+        &self,
+        store: &dyn SessionStore,
+    ) -> (Box<dyn SessionLog>, Box<dyn SessionLog>) {
         let mut parent = store.create(&self.parent).await.unwrap();
         let mut child = store.create(&self.child).await.unwrap();
         parent.append(&self.spawn()).unwrap();
@@ -164,7 +168,7 @@ impl Script {
     }
 }
 
-async fn shown(store: &dyn Store, script: &Script) -> String {
+async fn shown(store: &dyn SessionStore, script: &Script) -> String {
     let mut text = String::new();
     for row in store.tree(script.parent.id).await.unwrap() {
         let (path, standing) = (&row.path, row.standing);
@@ -225,7 +229,7 @@ async fn an_agent_is_known_by_how_it_was_made() {
     assert_eq!(child.origin, Some(AgentOrigin::Spawn));
     assert_eq!(child.role.as_deref(), Some("tester"));
     assert_eq!(child.label.as_deref(), Some("parser tests"));
-    assert_eq!(child.standing, Standing::Ended(End::Completed));
+    assert_eq!(child.standing, RecordedStatus::Ended(TaskEnding::Completed));
     assert_eq!(child.last_task, Some(message(1).task()));
     assert!(child.born < child.since);
     assert!(!child.is_pruned);
@@ -243,13 +247,13 @@ async fn a_session_is_found_in_the_tree_that_it_joined_last() {
     assert_eq!(tree_of(SessionId::random()).await, None);
 
     // Resumed by itself, it has a tree of its own.
-    let rooted = Fact::Rooted {
+    let rooted = TreeFact::Rooted {
         session: member,
         above: None,
         taken_paths: Vec::new(),
     };
     child.append(&[record(line(member, 9, rooted))]).unwrap();
-    let own = TreeAt {
+    let own = AgentLocation {
         root: member,
         agent: AgentId::ROOT,
     };
@@ -268,7 +272,7 @@ async fn a_task_leads_to_its_result() {
     let home = Home::new();
     let script = Script::new();
     let (_parent, mut child) = script.play(&home.store).await;
-    let again = Fact::Started {
+    let again = TreeFact::Started {
         agent: CHILD,
         task: "direct".into(),
         message: None,
@@ -286,7 +290,7 @@ async fn a_task_leads_to_its_result() {
     assert_eq!((running.task.as_str(), running.ended), ("direct", None));
 
     let from = done.result_at.unwrap();
-    let Batch { lines, .. } = home.store.read_all(script.child.id, from).await.unwrap();
+    let LineBatch { lines, .. } = home.store.read_all(script.child.id, from).await.unwrap();
     let RolloutRecord::Agent(line) = lines[0].record().unwrap().record else {
         panic!("{lines:?}");
     };
@@ -386,7 +390,7 @@ async fn a_log_that_is_deleted_takes_its_facts_with_it() {
     assert_eq!(home.store.tree(script.parent.id).await.unwrap().len(), 2);
     std::fs::remove_file(path).unwrap();
     let agents = home.store.tree(script.parent.id).await.unwrap();
-    assert_eq!(agents[1].standing, Standing::PendingInit);
+    assert_eq!(agents[1].standing, RecordedStatus::PendingInit);
     let mail = home.store.inbox(script.place(CHILD)).await.unwrap();
     assert_eq!(mail[0].state, MailState::Waiting);
 }

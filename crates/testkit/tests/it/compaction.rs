@@ -1,6 +1,6 @@
 //! Histories that no longer fit.
 
-use troupe_engine::{Setup, WindowSettings};
+use troupe_engine::{SessionSetup, WindowSettings};
 use troupe_model::WireApi;
 use troupe_protocol::EventMsg;
 use troupe_protocol::error::ErrorInfo;
@@ -122,7 +122,7 @@ steps = [{ status = 400, code = "context_length_exceeded", message = "too long" 
     assert_eq!(error.error_info, Some(ErrorInfo::ContextWindowExceeded));
 }
 
-fn unknown_window(setup: &mut Setup) {
+fn unknown_window(setup: &mut SessionSetup) {
     "my-own".clone_into(&mut setup.context.model);
     setup.window = WindowSettings::default();
 }

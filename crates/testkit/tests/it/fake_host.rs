@@ -5,24 +5,29 @@ use std::sync::{Arc, Mutex, MutexGuard};
 
 use async_trait::async_trait;
 use tokio::sync::Semaphore;
-use troupe_engine::{Fate, Host, Lines, NotNow, NotTaken, Opened, Order, Receipt, Vitals, Word};
+use troupe_engine::{
+    ActivityHandle, AnswerRefusal, InquiryAnswer, OpenedSession, SessionHost, SessionOrder,
+    StaleRequest, WriteAck, WriteBatch, WriteOutcome,
+};
 use troupe_protocol::op::ReviewRequest;
 use troupe_protocol::result::TaskResult;
 use troupe_protocol::rollout::RolloutRecord;
-use troupe_protocol::tree::{AgentLine, Callback, End, Fact, MessageId, Record, TimeMs};
+use troupe_protocol::tree::{
+    AgentLine, Callback, MessageId, TaskEnding, TimeMs, TreeFact, TreeRecord,
+};
 use troupe_protocol::{AgentId, CallId, PendingQuestion, SessionId, SubmissionId};
-use troupe_tools::Claim;
+use troupe_tools::DeliveryClaim;
 
 #[derive(Debug)]
 pub struct FakeHost {
     told: Mutex<Vec<String>>,
     results: Mutex<Vec<TaskResult>>,
-    opened: Mutex<Option<Opened>>,
+    opened: Mutex<Option<OpenedSession>>,
     refuses: AtomicBool,
     /// A task begins only with a permit.
     doors: Semaphore,
     fates: Arc<Mutex<Vec<String>>>,
-    vitals: Vitals,
+    vitals: ActivityHandle,
 }
 
 impl FakeHost {
@@ -34,11 +39,11 @@ impl FakeHost {
             refuses: AtomicBool::new(false),
             doors: Semaphore::new(Semaphore::MAX_PERMITS),
             fates: Arc::default(),
-            vitals: Vitals::default(),
+            vitals: ActivityHandle::default(),
         })
     }
 
-    pub fn give(&self, order: Order) -> bool {
+    pub fn give(&self, order: SessionOrder) -> bool {
         let opened = lock(&self.opened);
         opened
             .as_ref()
@@ -78,12 +83,12 @@ impl FakeHost {
         lock(&self.fates).clone()
     }
 
-    pub fn receipt(&self, name: &str) -> Receipt {
+    pub fn receipt(&self, name: &str) -> WriteAck {
         let (fates, name) = (Arc::clone(&self.fates), name.to_owned());
-        Receipt::new(move |fate| {
+        WriteAck::new(move |fate| {
             let fate = match fate {
-                Fate::Written => "written",
-                Fate::Lost => "lost",
+                WriteOutcome::Written => "written",
+                WriteOutcome::Lost => "lost",
             };
             lock(&fates).push(format!("{name} {fate}"));
         })
@@ -93,16 +98,16 @@ impl FakeHost {
         lock(&self.told).push(text);
     }
 
-    fn lines(&self, name: &str, fact: Fact, result: Option<TaskResult>) -> Lines {
-        Lines {
+    fn lines(&self, name: &str, fact: TreeFact, result: Option<TaskResult>) -> WriteBatch {
+        WriteBatch {
             records: vec![agent_line(fact, result)],
             receipt: Some(self.receipt(name)),
         }
     }
 
-    fn wanted(&self) -> Result<(), NotNow> {
+    fn wanted(&self) -> Result<(), StaleRequest> {
         if self.refuses.load(Ordering::SeqCst) {
-            return Err(NotNow);
+            return Err(StaleRequest);
         }
         Ok(())
     }
@@ -112,10 +117,10 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().expect("nobody panics with it")
 }
 
-pub fn agent_line(fact: Fact, result: Option<TaskResult>) -> RolloutRecord {
+pub fn agent_line(fact: TreeFact, result: Option<TaskResult>) -> RolloutRecord {
     RolloutRecord::Agent(Box::new(AgentLine {
         tree: SessionId::random(),
-        record: Record {
+        record: TreeRecord {
             order: 1,
             at: TimeMs(0),
             log: AgentId::ROOT,
@@ -128,8 +133,8 @@ pub fn agent_line(fact: Fact, result: Option<TaskResult>) -> RolloutRecord {
 }
 
 #[async_trait]
-impl Host for FakeHost {
-    fn opened(&self, opened: Opened) {
+impl SessionHost for FakeHost {
+    fn opened(&self, opened: OpenedSession) {
         self.tell(format!("opened has_agents={}", opened.has_agents));
         *lock(&self.opened) = Some(opened);
     }
@@ -142,12 +147,12 @@ impl Host for FakeHost {
         &self,
         task: &SubmissionId,
         message: Option<MessageId>,
-    ) -> Result<Lines, NotNow> {
+    ) -> Result<WriteBatch, StaleRequest> {
         self.tell(format!("starting {task} with mail={}", message.is_some()));
         let door = self.doors.acquire().await.expect("it is never closed");
         drop(door);
         self.wanted()?;
-        let fact = Fact::Started {
+        let fact = TreeFact::Started {
             agent: AgentId::ROOT,
             task: task.clone(),
             message,
@@ -155,51 +160,51 @@ impl Host for FakeHost {
         Ok(self.lines("start", fact, None))
     }
 
-    async fn taking(&self, messages: &[MessageId]) -> Result<Lines, NotNow> {
+    async fn taking(&self, messages: &[MessageId]) -> Result<WriteBatch, StaleRequest> {
         self.tell(format!("taking {}", messages.len()));
         self.wanted()?;
-        let fact = Fact::Took {
+        let fact = TreeFact::Took {
             agent: AgentId::ROOT,
             messages: messages.to_vec(),
         };
         Ok(self.lines("take", fact, None))
     }
 
-    async fn claiming(&self, claims: Vec<Claim>) -> Lines {
+    async fn claiming(&self, claims: Vec<DeliveryClaim>) -> WriteBatch {
         self.tell(format!("claiming {claims:?}"));
-        let fact = Fact::Consumed {
+        let fact = TreeFact::Consumed {
             agent: AgentId::ROOT,
             messages: Vec::new(),
         };
         self.lines("claim", fact, None)
     }
 
-    async fn ending(&self, result: TaskResult) -> Lines {
+    async fn ending(&self, result: TaskResult) -> WriteBatch {
         self.tell(format!("ending {}", result.task_id));
         lock(&self.results).push(result.clone());
-        let fact = Fact::Ended {
+        let fact = TreeFact::Ended {
             agent: AgentId::ROOT,
             task: result.task_id.clone(),
-            end: End::Completed,
+            end: TaskEnding::Completed,
             callback: None::<Callback>,
         };
         self.lines("end", fact, Some(result))
     }
 
-    fn asking(&self, call_id: &CallId, _: &PendingQuestion) {
+    fn question_asked(&self, call_id: &CallId, _: &PendingQuestion) {
         self.tell(format!("asking {call_id}"));
     }
 
-    fn answered(&self, call_id: &CallId, word: &Word) {
+    fn question_answered(&self, call_id: &CallId, word: &InquiryAnswer) {
         self.tell(format!("answered {call_id} {word:?}"));
     }
 
-    async fn decide(&self, id: &str, word: Word) -> Result<(), NotTaken> {
+    async fn decide(&self, id: &str, word: InquiryAnswer) -> Result<(), AnswerRefusal> {
         self.tell(format!("decide {id} {word:?}"));
         if id == "childs" {
             Ok(())
         } else {
-            Err(NotTaken::Unknown { id: id.to_owned() })
+            Err(AnswerRefusal::Unknown { id: id.to_owned() })
         }
     }
 
@@ -211,7 +216,7 @@ impl Host for FakeHost {
         self.tell(format!("reasoning {header}"));
     }
 
-    fn vitals(&self) -> &Vitals {
+    fn activity_handle(&self) -> &ActivityHandle {
         &self.vitals
     }
 }

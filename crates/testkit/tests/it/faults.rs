@@ -7,7 +7,7 @@ use troupe_protocol::EventMsg;
 use troupe_protocol::error::ErrorInfo;
 use troupe_protocol::item::TurnItem;
 use troupe_protocol::rollout::RolloutRecord;
-use troupe_store::Position;
+use troupe_store::LogPosition;
 use troupe_testkit::Stage;
 
 fn retries(msgs: &[EventMsg]) -> usize {
@@ -112,7 +112,7 @@ steps = [{{ say = "all is well" }}]
     // The log has all of it.
     let log = stage
         .store()
-        .read_all(session, Position::default())
+        .read_all(session, LogPosition::default())
         .await
         .unwrap();
     let lines = log.lines.iter().map(|line| line.record().unwrap().record);

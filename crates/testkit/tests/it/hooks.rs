@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use troupe_agents::Family;
-use troupe_engine::Setup;
+use troupe_engine::SessionSetup;
 use troupe_process::{Launcher, LauncherOptions};
 use troupe_protocol::EventMsg;
 use troupe_protocol::error::ErrorInfo;
@@ -11,7 +11,7 @@ use troupe_protocol::input::UserInput;
 use troupe_protocol::op::Op;
 use troupe_testkit::Stage;
 use troupe_tools::Registry;
-use troupe_tools::hooks::{HookSettings, Hooks};
+use troupe_tools::hooks::{HookSet, HookSettings};
 
 /// Gives sessions these hooks, in TOML.
 fn hooked(stage: Stage, hooks: &str) -> Stage {
@@ -19,8 +19,8 @@ fn hooked(stage: Stage, hooks: &str) -> Stage {
     let environment = std::env::vars().collect();
     let launcher = Launcher::new(LauncherOptions::default());
     let shell = PathBuf::from("/bin/sh");
-    let hooks = Hooks::new(settings, launcher, environment, &[], shell);
-    stage.adjusting(move |setup: &mut Setup| {
+    let hooks = HookSet::new(settings, launcher, environment, &[], shell);
+    stage.adjusting(move |setup: &mut SessionSetup| {
         let tools = std::mem::replace(&mut setup.tools, Registry::new([]));
         setup.tools = tools.with_hooks(hooks.clone());
     })

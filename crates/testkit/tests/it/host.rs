@@ -8,13 +8,13 @@ mod telling;
 use std::sync::Arc;
 
 use expect_test::Expect;
-use troupe_engine::Order;
+use troupe_engine::SessionOrder;
 use troupe_protocol::approval::ReviewDecision;
 use troupe_protocol::input::UserInput;
 use troupe_protocol::op::Op;
 use troupe_protocol::policy::{ApprovalPolicy, SandboxPolicy};
 use troupe_protocol::rollout::RolloutRecord;
-use troupe_protocol::tree::{AgentMessage, Fact, MessageId};
+use troupe_protocol::tree::{AgentMessage, MessageId, TreeFact};
 use troupe_protocol::{EventMsg, ResponseItem};
 use troupe_testkit::{Actor, Stage, line};
 
@@ -59,10 +59,10 @@ impl Tree {
 fn record(record: &RolloutRecord) -> String {
     match record {
         RolloutRecord::Agent(line) => match &line.record.fact {
-            Fact::Started { .. } => "agent started".to_owned(),
-            Fact::Took { .. } => "agent took".to_owned(),
-            Fact::Consumed { .. } => "agent consumed".to_owned(),
-            Fact::Ended { .. } => "agent ended".to_owned(),
+            TreeFact::Started { .. } => "agent started".to_owned(),
+            TreeFact::Took { .. } => "agent took".to_owned(),
+            TreeFact::Consumed { .. } => "agent consumed".to_owned(),
+            TreeFact::Ended { .. } => "agent ended".to_owned(),
             other => format!("agent {other:?}"),
         },
         RolloutRecord::EventMsg(event) => line(&event.msg),
@@ -91,8 +91,8 @@ fn message_id(number: u128) -> MessageId {
     MessageId(uuid::Uuid::from_u128(number))
 }
 
-fn start(number: u128, text: &str) -> Order {
-    Order::Start {
+fn start(number: u128, text: &str) -> SessionOrder {
+    SessionOrder::Start {
         task: message_id(number).task(),
         message: message_id(number),
         mail: message(text),

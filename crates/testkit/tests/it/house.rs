@@ -9,7 +9,7 @@ use troupe_protocol::input::UserInput;
 use troupe_protocol::op::{ConfigureSession, ForkPoint, Op};
 use troupe_protocol::{EventMsg, SessionId};
 use troupe_server::limits::THREADS_UNUSED_MAX;
-use troupe_server::{House, OpenError, Thread};
+use troupe_server::{OpenError, RootSession, SessionPool};
 use troupe_testkit::Stage;
 
 const PATIENCE: Duration = Duration::from_mins(1);
@@ -47,24 +47,24 @@ async fn answer(events: &mut EventStream) -> Option<String> {
     answer.expect("the task ends")
 }
 
-async fn turn(thread: &Thread, text: &str) -> Option<String> {
+async fn turn(thread: &RootSession, text: &str) -> Option<String> {
     let mut events = thread.events_after(thread.last_seq());
     thread.submit(say(text)).await.unwrap();
     answer(&mut events).await
 }
 
-async fn start(house: &House) -> Thread {
+async fn start(house: &SessionPool) -> RootSession {
     house.start(ConfigureSession::default()).await.unwrap()
 }
 
-async fn loaded(house: &House) -> BTreeSet<SessionId> {
-    house.loaded().await.iter().map(Thread::id).collect()
+async fn loaded(house: &SessionPool) -> BTreeSet<SessionId> {
+    house.loaded().await.iter().map(RootSession::id).collect()
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn threads_work_side_by_side() {
     let stage = Stage::new(GREETING).await;
-    let house = House::new(stage.ground());
+    let house = SessionPool::new(stage.ground());
     let (first, second) = (start(&house).await, start(&house).await);
     let (one, two) = tokio::join!(turn(&first, "hello"), turn(&second, "hello"));
     assert_eq!(one.as_deref(), Some("Good day."));
@@ -82,7 +82,7 @@ async fn threads_work_side_by_side() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_thread_that_was_unloaded_comes_back_with_its_history() {
     let stage = Stage::new(GREETING).await;
-    let house = House::new(stage.ground());
+    let house = SessionPool::new(stage.ground());
     let thread = start(&house).await;
     turn(&thread, "hello").await;
     let id = thread.id();
@@ -100,7 +100,7 @@ async fn a_thread_that_was_unloaded_comes_back_with_its_history() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn who_asks_while_a_thread_leaves_gets_it_back() {
     let stage = Stage::new(GREETING).await;
-    let house = House::new(stage.ground());
+    let house = SessionPool::new(stage.ground());
     let id = start(&house).await.id();
     let request = ConfigureSession::default;
     let ((), one, two) = tokio::join!(
@@ -117,7 +117,7 @@ async fn who_asks_while_a_thread_leaves_gets_it_back() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_fork_goes_on_by_itself() {
     let stage = Stage::new(GREETING).await;
-    let house = House::new(stage.ground());
+    let house = SessionPool::new(stage.ground());
     let thread = start(&house).await;
     turn(&thread, "hello").await;
     let point = ForkPoint {
@@ -141,7 +141,7 @@ async fn a_fork_goes_on_by_itself() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_thread_that_never_was_is_not_found() {
     let stage = Stage::new(GREETING).await;
-    let house = House::new(stage.ground());
+    let house = SessionPool::new(stage.ground());
     let nobody = SessionId::random();
     let missing = house.resume(nobody, ConfigureSession::default()).await;
     let error = missing.unwrap_err();
@@ -154,7 +154,7 @@ async fn a_thread_that_never_was_is_not_found() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn threads_that_nobody_uses_leave_when_there_are_too_many() {
     let stage = Stage::new(GREETING).await;
-    let house = House::new(stage.ground());
+    let house = SessionPool::new(stage.ground());
     let held = start(&house).await;
     let first = start(&house).await.id();
     for _ in 0..=THREADS_UNUSED_MAX {
@@ -199,7 +199,7 @@ async fn children_can_be_watched() {
     )
     .await
     .with_agents(&[Family::Agents]);
-    let house = House::new(stage.ground());
+    let house = SessionPool::new(stage.ground());
     let thread = start(&house).await;
     assert!(thread.agents().arrivals().await.is_none(), "no child yet");
     assert_eq!(turn(&thread, "delegate").await.as_deref(), Some("Three."));

@@ -10,7 +10,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 
 use serde_json::{Value, json};
-use troupe_mcp::{Hub, HubDeps, ServerConfig, ServerList};
+use troupe_mcp::{McpServerPool, McpServerPoolDeps, ServerConfig, ServerList};
 use troupe_process::{Launcher, LauncherOptions};
 use troupe_protocol::EventMsg;
 use troupe_protocol::command::WorkStatus;
@@ -69,7 +69,7 @@ fn with_servers(stage: Stage, servers: &Value) -> Stage {
 /// Gives the sessions of a stage the servers of a list, which they share.
 pub(crate) fn with_list(stage: Stage, list: Arc<Configured>) -> Stage {
     let configs = list.read().expect("the configuration is well-formed");
-    let hub = Arc::new(Hub::new(HubDeps {
+    let hub = Arc::new(McpServerPool::new(McpServerPoolDeps {
         launcher: Launcher::new(LauncherOptions::default()),
         environment: std::env::vars()
             .chain([("A_SECRET".to_owned(), "s".to_owned())])

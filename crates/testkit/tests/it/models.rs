@@ -1,13 +1,13 @@
 //! Which models there are, and what becomes of a turn with one that nobody knows.
 
 use expect_test::expect;
-use troupe_engine::{Setup, WindowSettings};
+use troupe_engine::{SessionSetup, WindowSettings};
 use troupe_model::ProviderConfig;
 use troupe_protocol::EventMsg;
 use troupe_protocol::catalogue::{ModelList, ModelListSource};
 use troupe_protocol::op::Op;
 use troupe_protocol::rollout::RolloutRecord;
-use troupe_store::Position;
+use troupe_store::LogPosition;
 use troupe_testkit::{Actor, Stage, line};
 
 const ANSWERS: &str = r#"
@@ -25,8 +25,8 @@ fn listing(model: &str) -> String {
     format!("[[model]]\nid = \"{model}\"\n{ANSWERS}")
 }
 
-fn with_model(model: &'static str) -> impl Fn(&mut Setup) + Send + Sync {
-    move |setup: &mut Setup| {
+fn with_model(model: &'static str) -> impl Fn(&mut SessionSetup) + Send + Sync {
+    move |setup: &mut SessionSetup| {
         model.clone_into(&mut setup.context.model);
         setup.window = WindowSettings::default();
     }
@@ -75,7 +75,11 @@ async fn the_built_in_list_needs_nobody() {
 
     // An answer is an event like any other: who comes later reads it in the rollout.
     actor.shut_down().await;
-    let batch = stage.store().read_all(session, Position(0)).await.unwrap();
+    let batch = stage
+        .store()
+        .read_all(session, LogPosition(0))
+        .await
+        .unwrap();
     let mut records = batch.lines.iter().map(|line| line.record().unwrap().record);
     let told = records.find_map(|record| match record {
         RolloutRecord::EventMsg(event) => match event.msg {
@@ -104,7 +108,7 @@ async fn the_provider_is_asked_when_somebody_wants_it() {
 
 #[tokio::test]
 async fn without_an_answer_the_built_in_list_comes_with_a_note() {
-    let nowhere = |setup: &mut Setup| {
+    let nowhere = |setup: &mut SessionSetup| {
         let provider = ProviderConfig {
             // The port of a server that is gone.
             base_url: "http://127.0.0.1:1/v1".to_owned(),
@@ -207,7 +211,7 @@ async fn a_model_that_the_server_does_not_list_is_told_once() {
 
 #[tokio::test]
 async fn a_window_that_is_configured_or_catalogued_is_not_assumed() {
-    let configured = |setup: &mut Setup| setup.context.model = "my-own".to_owned();
+    let configured = |setup: &mut SessionSetup| setup.context.model = "my-own".to_owned();
     let stage = Stage::new(ANSWERS).await.adjusting(configured);
     let msgs = stage.start().await.turn("hi").await;
     assert_eq!((window(&msgs), warnings(&msgs)), (Some(272_000), vec![]));

@@ -1,7 +1,7 @@
 //! How the model is asked to speak: in the instructions, and in the history once it changes.
 
 use serde_json::Value;
-use troupe_engine::Setup;
+use troupe_engine::SessionSetup;
 use troupe_protocol::EventMsg;
 use troupe_protocol::input::UserInput;
 use troupe_protocol::op::{ConfigureSession, Op};
@@ -133,7 +133,7 @@ async fn none_in_the_middle_of_a_session_empties_the_place_for_a_manner() {
 
 #[tokio::test]
 async fn instructions_without_a_placeholder_do_not_lose_the_wish() {
-    let own = |setup: &mut Setup| setup.instructions.base = Some("Be Bob.".into());
+    let own = |setup: &mut SessionSetup| setup.instructions.base = Some("Be Bob.".into());
     let stage = Stage::new(ANSWERS).await.adjusting(own);
     let mut actor = start(&stage, Personality::Friendly).await;
     actor.turn("one").await;

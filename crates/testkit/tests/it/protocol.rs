@@ -15,7 +15,7 @@ use std::sync::Arc;
 use troupe_protocol::rollout::{EventRecord, RolloutRecord};
 use troupe_protocol::session::TurnContext;
 use troupe_protocol::{Event, EventMsg, SessionId, project};
-use troupe_store::Position;
+use troupe_store::LogPosition;
 use troupe_testkit::{Actor, Stage};
 
 const GO: &str = r#"{"type":"user_turn","items":[{"type":"text","text":"go"}]}"#;
@@ -86,7 +86,7 @@ fn is_live(msg: &EventMsg) -> bool {
 /// Returns the events of a log, with the older names that follow from them.
 async fn recorded(stage: &Stage, session: SessionId) -> BTreeMap<u64, EventMsg> {
     let mut events = BTreeMap::new();
-    let mut from = Position(0);
+    let mut from = LogPosition(0);
     loop {
         let batch = stage.store().read_all(session, from).await.unwrap();
         for line in &batch.lines {

@@ -6,9 +6,9 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use troupe_agents::Family;
-use troupe_agents::desk::{AgentView, StopRequest};
 use troupe_agents::tree::command::StopMode;
-use troupe_agents::tree::status::{Status, WaitingOn};
+use troupe_agents::tree::status::{CurrentStatus, WaitingOn};
+use troupe_agents::tree_access::{AgentView, TreeStopRequest};
 use troupe_process::{Launcher, LauncherOptions};
 use troupe_protocol::approval::{ReviewDecision, UserInputRequest, UserInputResponse};
 use troupe_protocol::error::ErrorInfo;
@@ -368,7 +368,7 @@ async fn inner(actor: &Actor) -> AgentView {
 }
 
 async fn end(actor: Actor) {
-    actor.agents().quiet().await;
+    actor.agents().wait_until_idle().await;
     actor.shut_down().await;
 }
 
@@ -381,7 +381,7 @@ async fn a_question_from_two_deep_is_answered_at_the_root() {
     let label = request.agent.clone().expect("it is not the root's own");
     assert_eq!(label.path, "/root/outer/inner");
     assert_eq!(request.call_id.0, "/root/outer/inner#request_user_input");
-    let waiting = Status::Waiting {
+    let waiting = CurrentStatus::Waiting {
         on: WaitingOn::User,
     };
     assert_eq!(inner(&actor).await.status, waiting);
@@ -437,7 +437,7 @@ async fn a_child_that_is_stopped_withdraws_its_question_at_the_root() {
     actor.say("curtain up").await;
     let id = asked(&mut actor).await.call_id.to_string();
     let desk = actor.agents().user();
-    let request = StopRequest {
+    let request = TreeStopRequest {
         verb: StopVerb::Interrupt,
         targets: vec!["/root/outer/inner".to_owned()],
         mode: StopMode::Act,

@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use troupe_engine::{Notice, WindowSettings};
+use troupe_engine::{SetupNotice, WindowSettings};
 use troupe_protocol::error::ErrorInfo;
 use troupe_protocol::event::{AbortReason, SteerReceipt};
 use troupe_protocol::input::UserInput;
@@ -436,7 +436,7 @@ async fn an_image_that_never_ends_is_refused() {
 async fn warnings_of_the_configuration_are_told_however_a_session_is_opened() {
     let stage = Stage::new("[[scene]]\n[[scene.turn]]\nsteps = [{ say = \"hi\" }]")
         .await
-        .notice(Notice::Warning("the key is old".to_owned()));
+        .notice(SetupNotice::Warning("the key is old".to_owned()));
     let mut actor = stage.start().await;
     let session = actor.session_id();
     let is_it = |msg: &EventMsg| matches!(msg, EventMsg::Warning { message } if message == "the key is old");

@@ -2,7 +2,7 @@
 
 use expect_test::expect;
 use serde_json::Value;
-use troupe_engine::{Setup, WindowSettings};
+use troupe_engine::{SessionSetup, WindowSettings};
 use troupe_protocol::error::ErrorInfo;
 use troupe_protocol::input::UserInput;
 use troupe_protocol::op::{ConfigureSession, Op};
@@ -13,7 +13,7 @@ use troupe_protocol::policy::{
 use troupe_protocol::rollout::RolloutRecord;
 use troupe_protocol::session::{TurnContext, TurnOverrides};
 use troupe_protocol::{EventMsg, SessionId};
-use troupe_store::Position;
+use troupe_store::LogPosition;
 use troupe_testkit::{Actor, Stage};
 
 const LOOK: &str = r#"
@@ -50,7 +50,7 @@ fn body(stage: &Stage, n: usize) -> Value {
 
 /// Returns the settings as the rollout has them last.
 async fn recorded(stage: &Stage, session: SessionId) -> TurnContext {
-    let batch = stage.store().read_all(session, Position(0)).await;
+    let batch = stage.store().read_all(session, LogPosition(0)).await;
     let batch = batch.expect("the session has a log");
     let newest_first = batch.lines.iter().rev();
     let records = newest_first.filter_map(|line| line.record().ok());
@@ -145,8 +145,8 @@ async fn settings_change_without_a_turn() {
 }
 
 /// Opens a session with a model that the catalogue knows.
-fn with_model(model: &'static str, effort: Option<ReasoningEffort>) -> impl Fn(&mut Setup) {
-    move |setup: &mut Setup| {
+fn with_model(model: &'static str, effort: Option<ReasoningEffort>) -> impl Fn(&mut SessionSetup) {
+    move |setup: &mut SessionSetup| {
         model.clone_into(&mut setup.context.model);
         setup.context.effort = effort;
         setup.window = WindowSettings::default();

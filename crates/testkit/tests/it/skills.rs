@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use expect_test::expect;
 use serde_json::Value;
-use troupe_engine::skills::{SkillPlaces, Skills};
+use troupe_engine::skills::{SkillLibrary, SkillPlaces};
 use troupe_protocol::EventMsg;
 use troupe_protocol::error::ErrorInfo;
 use troupe_protocol::event::SkillsEntry;
@@ -303,7 +303,7 @@ async fn the_user_has_skills_too_and_a_summary_keeps_the_list() {
         user: vec![home],
         system: Vec::new(),
     };
-    let skills = Arc::new(Skills::new(places));
+    let skills = Arc::new(SkillLibrary::new(places));
     let stage = stage.adjusting(move |setup| setup.instructions.skills = Arc::clone(&skills));
     let mut actor = stage.start().await;
     actor.turn("hi").await;

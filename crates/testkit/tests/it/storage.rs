@@ -7,7 +7,7 @@ use troupe_protocol::item::TurnItem;
 use troupe_protocol::op::{ConfigureSession, ForkPoint, Op};
 use troupe_protocol::rollout::RolloutRecord;
 use troupe_protocol::{EventMsg, ResponseItem};
-use troupe_store::{Error, Store};
+use troupe_store::{SessionStore, StoreError};
 use troupe_testkit::Stage;
 
 use super::faulty::Faulty;
@@ -141,7 +141,7 @@ async fn a_full_disk_does_not_keep_an_abandoned_session_alive() {
     store.refuse(|_| true);
     drop(actor);
     while let Err(error) = store.open(session).await {
-        assert!(matches!(error, Error::Owned { .. }), "{error}");
+        assert!(matches!(error, StoreError::Owned { .. }), "{error}");
         tokio::task::yield_now().await;
     }
 }

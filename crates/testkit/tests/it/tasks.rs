@@ -410,7 +410,7 @@ async fn a_dropped_handle_ends_the_session() {
     loop {
         match store.open(session).await {
             Ok(_) => break,
-            Err(troupe_store::Error::Owned { .. }) => tokio::task::yield_now().await,
+            Err(troupe_store::StoreError::Owned { .. }) => tokio::task::yield_now().await,
             Err(error) => panic!("{error}"),
         }
     }

@@ -529,7 +529,7 @@ async fn log(
     let summary = page.sessions.into_iter().find(|it| it.id == session);
     let path = summary.and_then(|it| it.path).expect("it is on disk");
     let batch = store
-        .read_all(session, troupe_store::Position(0))
+        .read_all(session, troupe_store::LogPosition(0))
         .await
         .unwrap();
     let lines = batch.lines.iter();
@@ -641,7 +641,7 @@ async fn what_a_child_did_is_taken_back_in_its_own_session() {
     assert_eq!(stage.read("made"), "by a child\n");
     let nothing = undo(&mut actor, last()).await;
     assert!(!nothing.success, "the root did nothing: {nothing:?}");
-    actor.agents().quiet().await;
+    actor.agents().wait_until_idle().await;
     actor.shut_down().await;
 
     // As `troupe undo` opens it: with nothing but its files to look after.

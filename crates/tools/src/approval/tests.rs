@@ -1,11 +1,11 @@
 use super::*;
 
-fn command(sandbox: Sandbox) -> [Agreed; 1] {
-    [Agreed::Command {
+fn command(sandbox: SandboxChoice) -> [ApprovedAction; 1] {
+    [ApprovedAction::Command {
         argv: vec!["make".to_owned()],
         cwd: "/srv".into(),
         sandbox,
-        scripts: Scripts::none(),
+        scripts: ScriptDigests::none(),
     }]
 }
 
@@ -16,37 +16,40 @@ const MODES: [SandboxMode; 3] = [
 ];
 
 /// Who is not asked after a yes in a writable workspace.
-fn unasked(sandbox: Sandbox) -> [bool; 3] {
-    let consent = Consent::default();
+fn unasked(sandbox: SandboxChoice) -> [bool; 3] {
+    let consent = ApprovalMemory::default();
     consent.remember(&command(sandbox), SandboxMode::WorkspaceWrite);
     MODES.map(|mode| consent.open(&command(sandbox), mode).is_none())
 }
 
 #[test]
 fn a_yes_counts_for_all_but_lets_nobody_out_of_a_narrower_sandbox() {
-    assert_eq!(unasked(Sandbox::Confined), [true, true, true]);
-    assert_eq!(unasked(Sandbox::Unconfined), [false, true, true]);
+    assert_eq!(unasked(SandboxChoice::Confined), [true, true, true]);
+    assert_eq!(unasked(SandboxChoice::Unconfined), [false, true, true]);
 }
 
 #[test]
 fn a_yes_inside_the_sandbox_is_none_to_leave_it() {
-    let consent = Consent::default();
-    consent.remember(&command(Sandbox::Confined), SandboxMode::WorkspaceWrite);
-    let leaving = command(Sandbox::Unconfined);
+    let consent = ApprovalMemory::default();
+    consent.remember(
+        &command(SandboxChoice::Confined),
+        SandboxMode::WorkspaceWrite,
+    );
+    let leaving = command(SandboxChoice::Unconfined);
     assert!(
         consent
             .open(&leaving, SandboxMode::WorkspaceWrite)
             .is_some()
     );
     let edit = |sandbox| {
-        [Agreed::Edit {
+        [ApprovedAction::Edit {
             path: "/srv/file".into(),
             sandbox,
             shown: None,
         }]
     };
-    consent.remember(&edit(Sandbox::Confined), SandboxMode::WorkspaceWrite);
-    let outside = edit(Sandbox::Unconfined);
+    consent.remember(&edit(SandboxChoice::Confined), SandboxMode::WorkspaceWrite);
+    let outside = edit(SandboxChoice::Unconfined);
     assert!(
         consent
             .open(&outside, SandboxMode::WorkspaceWrite)
@@ -56,9 +59,9 @@ fn a_yes_inside_the_sandbox_is_none_to_leave_it() {
 
 #[test]
 fn the_same_question_is_settled_where_it_is_open() {
-    let consent = Consent::default();
-    let inside = command(Sandbox::Confined);
-    let leaving = command(Sandbox::Unconfined);
+    let consent = ApprovalMemory::default();
+    let inside = command(SandboxChoice::Confined);
+    let leaving = command(SandboxChoice::Unconfined);
     let mode = SandboxMode::WorkspaceWrite;
     let (_same, mut same) = consent.open(&inside, mode).unwrap();
     let (_other, mut other) = consent.open(&leaving, mode).unwrap();
@@ -76,8 +79,8 @@ fn the_same_question_is_settled_where_it_is_open() {
 
 #[test]
 fn what_is_written_down_settles_what_is_open_and_is_not_remembered() {
-    let consent = Consent::default();
-    let matter = command(Sandbox::Confined);
+    let consent = ApprovalMemory::default();
+    let matter = command(SandboxChoice::Confined);
     let mode = SandboxMode::WorkspaceWrite;
     let (_open, mut settled) = consent.open(&matter, mode).unwrap();
     consent.settle(&matter, mode);
@@ -87,6 +90,6 @@ fn what_is_written_down_settles_what_is_open_and_is_not_remembered() {
 
 #[test]
 fn nothing_is_agreed_to_by_nothing() {
-    let consent = Consent::default();
+    let consent = ApprovalMemory::default();
     assert!(consent.open(&[], SandboxMode::DangerFullAccess).is_some());
 }

@@ -7,17 +7,17 @@ use serde::Deserialize;
 use troupe_protocol::tool::ToolSpec;
 
 use crate::arguments;
-use crate::call::{Call, ToolInput};
-use crate::edit::Editor;
+use crate::call::{ToolInput, ToolInvocation};
+use crate::edit::PatchEditor;
 use crate::patch;
-use crate::tool::{Concurrency, Tool, ToolOutput};
+use crate::tool::{Tool, ToolConcurrency, ToolOutput};
 
 pub(crate) const NAME: &str = "apply_patch";
 
 /// The form in which providers without freeform tools send the patch.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Arguments {
+struct ApplyPatchInput {
     input: String,
 }
 
@@ -29,11 +29,11 @@ static SPEC: LazyLock<ToolSpec> = LazyLock::new(|| ToolSpec::Freeform {
 
 #[derive(Debug)]
 pub(crate) struct ApplyPatch {
-    editor: Arc<Editor>,
+    editor: Arc<PatchEditor>,
 }
 
 impl ApplyPatch {
-    pub(crate) fn new(editor: Arc<Editor>) -> Self {
+    pub(crate) fn new(editor: Arc<PatchEditor>) -> Self {
         Self { editor }
     }
 }
@@ -44,15 +44,15 @@ impl Tool for ApplyPatch {
         &SPEC
     }
 
-    fn concurrency(&self) -> Concurrency {
-        Concurrency::Exclusive
+    fn concurrency(&self) -> ToolConcurrency {
+        ToolConcurrency::Exclusive
     }
 
-    async fn call(&self, call: Call) -> ToolOutput {
+    async fn call(&self, call: ToolInvocation) -> ToolOutput {
         let body = match &call.input {
             ToolInput::Text(body) => body.clone(),
             ToolInput::Json(_) => match arguments::parse(&call, &SPEC).await {
-                Ok(Arguments { input }) => input,
+                Ok(ApplyPatchInput { input }) => input,
                 Err(output) => return output,
             },
         };

@@ -10,23 +10,24 @@ use troupe_protocol::command::CommandSource;
 use troupe_protocol::tool::ToolSpec;
 
 use crate::arguments;
-use crate::call::{Call, ToolEvent};
+use crate::call::{ToolEvent, ToolInvocation};
 use crate::command::{
-    Commands, Ending, Evicted, Look, Run, SandboxPermissions, Standing, Terminal, TerminalId,
-    TerminalKind, Terminals, Wish,
+    BackgroundReport, BackgroundStatus, BackgroundTerminals, CommandRun, CommandRunner,
+    CommandTerminal, EvictedTerminal, RequestedCommand, SandboxPermissions, TerminalId,
+    TerminalKind, WatchOutcome,
 };
-use crate::edit::Editor;
+use crate::edit::PatchEditor;
 use crate::item;
 use crate::limits::{ANSWER_TOKENS_MAX, START_YIELD_DEFAULT_MS, YIELD_MAX_MS, YIELD_MIN_MS};
 use crate::patch;
-use crate::policy::Watched;
-use crate::tool::{Concurrency, Tool, ToolOutput};
+use crate::policy::WatchStart;
+use crate::tool::{Tool, ToolConcurrency, ToolOutput};
 
 const NAME: &str = "exec_command";
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct Arguments {
+struct ExecCommandArguments {
     /// The script.
     cmd: String,
     /// Where to run it; the working directory if absent.
@@ -45,7 +46,7 @@ struct Arguments {
 }
 
 static SPEC: LazyLock<ToolSpec> = LazyLock::new(|| {
-    arguments::function::<Arguments>(
+    arguments::function::<ExecCommandArguments>(
         NAME,
         "Starts a shell script and returns its output so far, with its exit code or with a \
          session ID if it goes on. Look again, or type into it, with write_stdin.",
@@ -54,16 +55,16 @@ static SPEC: LazyLock<ToolSpec> = LazyLock::new(|| {
 
 #[derive(Debug)]
 pub(crate) struct ExecCommand {
-    commands: Arc<Commands>,
-    terminals: Arc<Terminals>,
-    editor: Arc<Editor>,
+    commands: Arc<CommandRunner>,
+    terminals: Arc<BackgroundTerminals>,
+    editor: Arc<PatchEditor>,
 }
 
 impl ExecCommand {
     pub(crate) fn new(
-        commands: Arc<Commands>,
-        terminals: Arc<Terminals>,
-        editor: Arc<Editor>,
+        commands: Arc<CommandRunner>,
+        terminals: Arc<BackgroundTerminals>,
+        editor: Arc<PatchEditor>,
     ) -> Self {
         Self {
             commands,
@@ -73,35 +74,40 @@ impl ExecCommand {
     }
 
     /// Answers with what was seen; a command that goes on is taken into the table.
-    async fn answer(&self, call: &Call, mut run: Run, tokens_max: usize) -> ToolOutput {
+    async fn answer(
+        &self,
+        call: &ToolInvocation,
+        mut run: CommandRun,
+        tokens_max: usize,
+    ) -> ToolOutput {
         let elapsed = run.began.elapsed();
         let standing = match &run.ending {
-            Ending::Exited(exit) => Standing::Exited(exit),
-            Ending::Cancelled => {
+            WatchOutcome::Exited(exit) => BackgroundStatus::Exited(exit),
+            WatchOutcome::Cancelled => {
                 run.terminal.kill(call, &mut run.capture).await;
-                Standing::Aborted
+                BackgroundStatus::Aborted
             }
-            Ending::Running => {
+            WatchOutcome::Running => {
                 let id = self.keep(call, run.terminal).await;
                 run.item.goes_on_as(id);
-                Standing::Running(id)
+                BackgroundStatus::Running(id)
             }
         };
-        let look = Look {
+        let look = BackgroundReport {
             number: self.terminals.next_look(),
             elapsed,
             standing,
             capture: &run.capture,
             tokens_max,
-            watched: Watched::FromTheStart,
+            watched: WatchStart::FromTheStart,
         };
         let text = look.render(call.context.leaving_policy());
         run.item.completed(call, look.outcome(), text).await
     }
 
-    async fn keep(&self, call: &Call, terminal: Terminal) -> TerminalId {
+    async fn keep(&self, call: &ToolInvocation, terminal: CommandTerminal) -> TerminalId {
         let (id, evicted) = self.terminals.insert(Arc::new(terminal));
-        if let Some(Evicted { id, terminal }) = evicted {
+        if let Some(EvictedTerminal { id, terminal }) = evicted {
             let text = format!(
                 "too many commands run in the background: ended session {id} ({})",
                 terminal.argv.last().map_or("", String::as_str)
@@ -119,19 +125,19 @@ impl Tool for ExecCommand {
         &SPEC
     }
 
-    fn concurrency(&self) -> Concurrency {
-        Concurrency::Shared
+    fn concurrency(&self) -> ToolConcurrency {
+        ToolConcurrency::Shared
     }
 
-    async fn call(&self, call: Call) -> ToolOutput {
-        let arguments: Arguments = match arguments::parse(&call, &SPEC).await {
+    async fn call(&self, call: ToolInvocation) -> ToolOutput {
+        let arguments: ExecCommandArguments = match arguments::parse(&call, &SPEC).await {
             Ok(arguments) => arguments,
             Err(output) => return output,
         };
         let yield_ms = arguments.yield_time_ms.unwrap_or(START_YIELD_DEFAULT_MS);
         let patience = Duration::from_millis(yield_ms.clamp(YIELD_MIN_MS, YIELD_MAX_MS));
         let tokens_max = arguments.max_output_tokens.unwrap_or(ANSWER_TOKENS_MAX);
-        let wish = Wish {
+        let wish = RequestedCommand {
             script: arguments.cmd,
             workdir: arguments.workdir,
             kind: if arguments.tty.unwrap_or(false) {

@@ -10,20 +10,20 @@ use serde::{Deserialize, Serialize};
 use troupe_protocol::tool::ToolSpec;
 
 use crate::arguments;
-use crate::blocking::Stop;
-use crate::call::Call;
+use crate::blocking::WorkDeadline;
+use crate::call::ToolInvocation;
 use crate::item;
 use crate::limits::{FIND_FILES_DEFAULT, FIND_FILES_MAX, SEARCH_TIME_MAX};
 use crate::lines;
-use crate::tool::{Concurrency, Tool, ToolOutput};
-use crate::walk::{self, Ended, Glob};
-use crate::worker::{FileWork, Workers};
+use crate::tool::{Tool, ToolConcurrency, ToolOutput};
+use crate::walk::{self, PathGlob, WalkEnd};
+use crate::worker::{FileWork, FileWorkers};
 
 const NAME: &str = "find_files";
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct Arguments {
+struct FindFilesArguments {
     /// A glob: `*.rs` finds names at any depth, `src/**/*.rs` starts at `path`.
     pattern: String,
     /// The directory to search; the working directory if absent.
@@ -33,7 +33,7 @@ struct Arguments {
 }
 
 static SPEC: LazyLock<ToolSpec> = LazyLock::new(|| {
-    arguments::function::<Arguments>(
+    arguments::function::<FindFilesArguments>(
         NAME,
         "Finds files by name. Returns one path per line, relative to the searched \
          directory and sorted; files that git ignores are left out.",
@@ -42,11 +42,11 @@ static SPEC: LazyLock<ToolSpec> = LazyLock::new(|| {
 
 #[derive(Debug)]
 pub(crate) struct FindFiles {
-    workers: Workers,
+    workers: FileWorkers,
 }
 
 impl FindFiles {
-    pub(crate) fn new(workers: Workers) -> Self {
+    pub(crate) fn new(workers: FileWorkers) -> Self {
         Self { workers }
     }
 }
@@ -57,16 +57,16 @@ impl Tool for FindFiles {
         &SPEC
     }
 
-    fn concurrency(&self) -> Concurrency {
-        Concurrency::Shared
+    fn concurrency(&self) -> ToolConcurrency {
+        ToolConcurrency::Shared
     }
 
-    async fn call(&self, call: Call) -> ToolOutput {
-        let arguments: Arguments = match arguments::parse(&call, &SPEC).await {
+    async fn call(&self, call: ToolInvocation) -> ToolOutput {
+        let arguments: FindFilesArguments = match arguments::parse(&call, &SPEC).await {
             Ok(arguments) => arguments,
             Err(output) => return output,
         };
-        let finding = Finding {
+        let finding = FindFilesWork {
             root: call
                 .context
                 .resolve(arguments.path.as_deref().unwrap_or(".")),
@@ -82,63 +82,63 @@ impl Tool for FindFiles {
 }
 
 #[derive(Debug, Serialize, Deserialize)]
-pub(crate) struct Finding {
+pub(crate) struct FindFilesWork {
     root: PathBuf,
     pattern: String,
     files_max: usize,
 }
 
-impl FileWork for Finding {
+impl FileWork for FindFilesWork {
     type Answer = String;
     const TIME_MAX: Option<Duration> = Some(SEARCH_TIME_MAX);
 
-    fn run(self, stop: &Stop) -> Result<String, String> {
+    fn run(self, stop: &WorkDeadline) -> Result<String, String> {
         self.find(stop)
     }
 }
 
-impl Finding {
-    fn find(&self, stop: &Stop) -> Result<String, String> {
+impl FindFilesWork {
+    fn find(&self, stop: &WorkDeadline) -> Result<String, String> {
         walk::check_directory(&self.root)?;
-        let glob = Glob::new(&self.root, &self.pattern)?;
+        let glob = PathGlob::new(&self.root, &self.pattern)?;
         let mut answer = String::new();
         let ended = self.collect(&glob, stop, &mut answer);
         match ended {
-            Ended::Finished if answer.is_empty() => {
+            WalkEnd::Finished if answer.is_empty() => {
                 answer = format!(
                     "no file below {} matches {:?}",
                     self.root.display(),
                     self.pattern
                 );
             }
-            Ended::Finished => {}
-            Ended::Full => lines::push(
+            WalkEnd::Finished => {}
+            WalkEnd::Full => lines::push(
                 &mut answer,
                 format_args!(
                     "[more than {} files match; narrow the pattern or raise limit]",
                     self.files_max
                 ),
             ),
-            Ended::OutOfTime => {
+            WalkEnd::OutOfTime => {
                 lines::push(&mut answer, walk::OUT_OF_TIME);
             }
         }
         Ok(answer)
     }
 
-    fn collect(&self, glob: &Glob, stop: &Stop, answer: &mut String) -> Ended {
+    fn collect(&self, glob: &PathGlob, stop: &WorkDeadline, answer: &mut String) -> WalkEnd {
         let mut count = 0;
         // What cannot be read cannot be found: such entries are passed over.
         for entry in walk::project(&self.root).build().flatten() {
             if stop.is_due() {
-                return Ended::OutOfTime;
+                return WalkEnd::OutOfTime;
             }
             let is_dir = entry.file_type().is_some_and(|kind| kind.is_dir());
             if is_dir || !glob.matches(entry.path()) {
                 continue;
             }
             if count == self.files_max {
-                return Ended::Full;
+                return WalkEnd::Full;
             }
             count += 1;
             let path = entry
@@ -147,6 +147,6 @@ impl Finding {
                 .unwrap_or(entry.path());
             lines::push(answer, path.display());
         }
-        Ended::Finished
+        WalkEnd::Finished
     }
 }

@@ -11,28 +11,28 @@ use serde::{Deserialize, Serialize};
 use troupe_protocol::tool::ToolSpec;
 
 use crate::arguments;
-use crate::blocking::Stop;
-use crate::call::Call;
-use crate::file::{self, Hidden};
+use crate::blocking::WorkDeadline;
+use crate::call::ToolInvocation;
+use crate::file::{self, HiddenDirectory};
 use crate::item;
 use crate::limits::{
     GREP_CONTEXT_MAX, GREP_MATCHES_DEFAULT, GREP_MATCHES_MAX, READ_ANSWER_BYTES_MAX,
     SEARCH_FILE_BYTES_MAX, SEARCH_REGEX_BYTES_MAX, SEARCH_TIME_MAX, SNIFF_BYTES,
 };
 use crate::lines;
-use crate::tool::{Concurrency, Tool, ToolOutput};
-use crate::walk::{self, Ended, Glob};
-use crate::worker::{FileWork, Workers};
+use crate::tool::{Tool, ToolConcurrency, ToolOutput};
+use crate::walk::{self, PathGlob, WalkEnd};
+use crate::worker::{FileWork, FileWorkers};
 
 mod hits;
 
-use hits::{Hits, Room};
+use hits::{GrepHits, HitCapacity};
 
 const NAME: &str = "grep_files";
 
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct Arguments {
+struct GrepFilesArguments {
     /// A regular expression in Rust syntax, matched line by line; `(?i)` in front ignores case.
     pattern: String,
     /// The directory or file to search; the working directory if absent.
@@ -46,7 +46,7 @@ struct Arguments {
 }
 
 static SPEC: LazyLock<ToolSpec> = LazyLock::new(|| {
-    arguments::function::<Arguments>(
+    arguments::function::<GrepFilesArguments>(
         NAME,
         "Searches the text of files. Returns `path:line:text` for each matching line and \
          `path-line-text` for lines around it; binary files and files that git ignores are \
@@ -56,12 +56,12 @@ static SPEC: LazyLock<ToolSpec> = LazyLock::new(|| {
 
 #[derive(Debug)]
 pub(crate) struct GrepFiles {
-    workers: Workers,
-    hidden: Hidden,
+    workers: FileWorkers,
+    hidden: HiddenDirectory,
 }
 
 impl GrepFiles {
-    pub(crate) fn new(workers: Workers, hidden: Hidden) -> Self {
+    pub(crate) fn new(workers: FileWorkers, hidden: HiddenDirectory) -> Self {
         Self { workers, hidden }
     }
 }
@@ -72,16 +72,16 @@ impl Tool for GrepFiles {
         &SPEC
     }
 
-    fn concurrency(&self) -> Concurrency {
-        Concurrency::Shared
+    fn concurrency(&self) -> ToolConcurrency {
+        ToolConcurrency::Shared
     }
 
-    async fn call(&self, call: Call) -> ToolOutput {
-        let arguments: Arguments = match arguments::parse(&call, &SPEC).await {
+    async fn call(&self, call: ToolInvocation) -> ToolOutput {
+        let arguments: GrepFilesArguments = match arguments::parse(&call, &SPEC).await {
             Ok(arguments) => arguments,
             Err(output) => return output,
         };
-        let searching = Searching {
+        let searching = GrepFilesWork {
             root: call
                 .context
                 .resolve(arguments.path.as_deref().unwrap_or(".")),
@@ -94,34 +94,38 @@ impl Tool for GrepFiles {
 }
 
 #[derive(Debug, Serialize, Deserialize)]
-pub(crate) struct Searching {
+pub(crate) struct GrepFilesWork {
     root: PathBuf,
-    hidden: Hidden,
-    arguments: Arguments,
+    hidden: HiddenDirectory,
+    arguments: GrepFilesArguments,
 }
 
-impl FileWork for Searching {
+impl FileWork for GrepFilesWork {
     type Answer = String;
     const TIME_MAX: Option<Duration> = Some(SEARCH_TIME_MAX);
 
-    fn run(self, stop: &Stop) -> Result<String, String> {
-        Search::new(self.root, self.hidden, self.arguments)?.run(stop)
+    fn run(self, stop: &WorkDeadline) -> Result<String, String> {
+        GrepSearch::new(self.root, self.hidden, self.arguments)?.run(stop)
     }
 }
 
 #[derive(Debug)]
-struct Search {
+struct GrepSearch {
     root: PathBuf,
-    hidden: Hidden,
+    hidden: HiddenDirectory,
     regex: Regex,
     pattern: String,
-    include: Option<Glob>,
+    include: Option<PathGlob>,
     matches_max: usize,
     context: usize,
 }
 
-impl Search {
-    fn new(root: PathBuf, hidden: Hidden, arguments: Arguments) -> Result<Self, String> {
+impl GrepSearch {
+    fn new(
+        root: PathBuf,
+        hidden: HiddenDirectory,
+        arguments: GrepFilesArguments,
+    ) -> Result<Self, String> {
         let regex = RegexBuilder::new(&arguments.pattern)
             .multi_line(true)
             .crlf(true)
@@ -130,7 +134,7 @@ impl Search {
             .map_err(|error| format!("bad pattern {:?}: {error}", arguments.pattern))?;
         let include = arguments
             .include
-            .map(|glob| Glob::new(&root, &glob))
+            .map(|glob| PathGlob::new(&root, &glob))
             .transpose()?;
         Ok(Self {
             root,
@@ -146,27 +150,32 @@ impl Search {
         })
     }
 
-    fn run(&self, stop: &Stop) -> Result<String, String> {
+    fn run(&self, stop: &WorkDeadline) -> Result<String, String> {
         let metadata = std::fs::metadata(&self.root)
             .map_err(|error| file::problem("search", &self.root, &error))?;
-        let mut hits = Hits::new(self.matches_max, READ_ANSWER_BYTES_MAX, self.context);
+        let mut hits = GrepHits::new(self.matches_max, READ_ANSWER_BYTES_MAX, self.context);
         let mut passed_over = 0;
         let ended = if metadata.is_dir() {
             self.search_tree(&mut hits, &mut passed_over, stop)
         } else {
             let text = read_text(&self.root, &self.hidden)?.ok_or_else(|| not_text(&self.root))?;
             match hits.search(&self.regex, &self.root.to_string_lossy(), &text) {
-                Room::Left => Ended::Finished,
-                Room::Full => Ended::Full,
+                HitCapacity::Left => WalkEnd::Finished,
+                HitCapacity::Full => WalkEnd::Full,
             }
         };
         Ok(self.answer(hits, ended, passed_over))
     }
 
-    fn search_tree(&self, hits: &mut Hits, passed_over: &mut usize, stop: &Stop) -> Ended {
+    fn search_tree(
+        &self,
+        hits: &mut GrepHits,
+        passed_over: &mut usize,
+        stop: &WorkDeadline,
+    ) -> WalkEnd {
         for entry in walk::project(&self.root).build().flatten() {
             if stop.is_due() {
-                return Ended::OutOfTime;
+                return WalkEnd::OutOfTime;
             }
             let path = entry.path();
             let is_file = entry.file_type().is_some_and(|kind| kind.is_file());
@@ -181,33 +190,34 @@ impl Search {
             match read_text(path, &self.hidden) {
                 Ok(Some(text)) => {
                     let name = path.strip_prefix(&self.root).unwrap_or(path);
-                    if hits.search(&self.regex, &name.to_string_lossy(), &text) == Room::Full {
-                        return Ended::Full;
+                    if hits.search(&self.regex, &name.to_string_lossy(), &text) == HitCapacity::Full
+                    {
+                        return WalkEnd::Full;
                     }
                 }
                 Ok(None) => {}
                 Err(_) => *passed_over += 1,
             }
         }
-        Ended::Finished
+        WalkEnd::Finished
     }
 
-    fn answer(&self, hits: Hits, ended: Ended, passed_over: usize) -> String {
+    fn answer(&self, hits: GrepHits, ended: WalkEnd, passed_over: usize) -> String {
         let mut answer = hits.into_text();
         match ended {
-            Ended::Finished if answer.is_empty() => {
+            WalkEnd::Finished if answer.is_empty() => {
                 answer = format!(
                     "no line below {} matches {:?}\n",
                     self.root.display(),
                     self.pattern
                 );
             }
-            Ended::Finished => {}
-            Ended::Full => lines::push(
+            WalkEnd::Finished => {}
+            WalkEnd::Full => lines::push(
                 &mut answer,
                 "[there are more matches; narrow pattern, path or include, or raise limit]",
             ),
-            Ended::OutOfTime => {
+            WalkEnd::OutOfTime => {
                 lines::push(&mut answer, walk::OUT_OF_TIME);
             }
         }
@@ -226,7 +236,7 @@ impl Search {
 }
 
 /// Reads a text file whole; `None` if it is binary.
-fn read_text(path: &Path, hidden: &Hidden) -> Result<Option<Vec<u8>>, String> {
+fn read_text(path: &Path, hidden: &HiddenDirectory) -> Result<Option<Vec<u8>>, String> {
     use std::io::Read as _;
     let (file, size) = file::open_regular(path, hidden)?;
     if size > SEARCH_FILE_BYTES_MAX {

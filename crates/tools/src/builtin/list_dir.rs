@@ -11,22 +11,22 @@ use serde::{Deserialize, Serialize};
 use troupe_protocol::tool::ToolSpec;
 
 use crate::arguments;
-use crate::blocking::Stop;
-use crate::call::Call;
+use crate::blocking::WorkDeadline;
+use crate::call::ToolInvocation;
 use crate::item;
 use crate::limits::{
     LIST_DEPTH_DEFAULT, LIST_DEPTH_MAX, LIST_ENTRIES_DEFAULT, LIST_ENTRIES_MAX, SEARCH_TIME_MAX,
 };
 use crate::lines;
-use crate::tool::{Concurrency, Tool, ToolOutput};
+use crate::tool::{Tool, ToolConcurrency, ToolOutput};
 use crate::walk;
-use crate::worker::{FileWork, Workers};
+use crate::worker::{FileWork, FileWorkers};
 
 const NAME: &str = "list_dir";
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct Arguments {
+struct ListDirArguments {
     /// The directory; the working directory if absent.
     path: Option<String>,
     /// How many levels to list. Default 1, at most 16.
@@ -36,7 +36,7 @@ struct Arguments {
 }
 
 static SPEC: LazyLock<ToolSpec> = LazyLock::new(|| {
-    arguments::function::<Arguments>(
+    arguments::function::<ListDirArguments>(
         NAME,
         "Lists a directory: one path per line, relative to it; directories end in `/`, \
          links show their target. Beyond depth 1, entries that git ignores are left out.",
@@ -45,11 +45,11 @@ static SPEC: LazyLock<ToolSpec> = LazyLock::new(|| {
 
 #[derive(Debug)]
 pub(crate) struct ListDir {
-    workers: Workers,
+    workers: FileWorkers,
 }
 
 impl ListDir {
-    pub(crate) fn new(workers: Workers) -> Self {
+    pub(crate) fn new(workers: FileWorkers) -> Self {
         Self { workers }
     }
 }
@@ -60,16 +60,16 @@ impl Tool for ListDir {
         &SPEC
     }
 
-    fn concurrency(&self) -> Concurrency {
-        Concurrency::Shared
+    fn concurrency(&self) -> ToolConcurrency {
+        ToolConcurrency::Shared
     }
 
-    async fn call(&self, call: Call) -> ToolOutput {
-        let arguments: Arguments = match arguments::parse(&call, &SPEC).await {
+    async fn call(&self, call: ToolInvocation) -> ToolOutput {
+        let arguments: ListDirArguments = match arguments::parse(&call, &SPEC).await {
             Ok(arguments) => arguments,
             Err(output) => return output,
         };
-        let listing = Listing {
+        let listing = ListDirWork {
             root: call
                 .context
                 .resolve(arguments.path.as_deref().unwrap_or(".")),
@@ -88,23 +88,23 @@ impl Tool for ListDir {
 }
 
 #[derive(Debug, Serialize, Deserialize)]
-pub(crate) struct Listing {
+pub(crate) struct ListDirWork {
     root: PathBuf,
     depth: usize,
     entries_max: usize,
 }
 
-impl FileWork for Listing {
+impl FileWork for ListDirWork {
     type Answer = String;
     const TIME_MAX: Option<Duration> = Some(SEARCH_TIME_MAX);
 
-    fn run(self, stop: &Stop) -> Result<String, String> {
+    fn run(self, stop: &WorkDeadline) -> Result<String, String> {
         self.list(stop)
     }
 }
 
-impl Listing {
-    fn list(&self, stop: &Stop) -> Result<String, String> {
+impl ListDirWork {
+    fn list(&self, stop: &WorkDeadline) -> Result<String, String> {
         walk::check_directory(&self.root)?;
         let mut answer = String::new();
         let mut count = 0;

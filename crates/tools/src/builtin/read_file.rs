@@ -11,23 +11,23 @@ use serde::{Deserialize, Serialize};
 use troupe_protocol::tool::ToolSpec;
 
 use crate::arguments;
-use crate::blocking::{Stop, Stoppable};
-use crate::call::Call;
-use crate::file::{self, Hidden};
+use crate::blocking::{StoppableFile, WorkDeadline};
+use crate::call::ToolInvocation;
+use crate::file::{self, HiddenDirectory};
 use crate::item;
 use crate::limits::{
     READ_ANSWER_BYTES_MAX, READ_BUFFER_BYTES, READ_LINE_BYTES_MAX, READ_LINES_DEFAULT,
     SEARCH_TIME_MAX, SNIFF_BYTES,
 };
 use crate::lines;
-use crate::tool::{Concurrency, Tool, ToolOutput};
-use crate::worker::{FileWork, Workers};
+use crate::tool::{Tool, ToolConcurrency, ToolOutput};
+use crate::worker::{FileWork, FileWorkers};
 
 const NAME: &str = "read_file";
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct Arguments {
+struct ReadFileArguments {
     /// The file; relative paths start at the working directory.
     path: String,
     /// The first line to return, from 1.
@@ -37,7 +37,7 @@ struct Arguments {
 }
 
 static SPEC: LazyLock<ToolSpec> = LazyLock::new(|| {
-    arguments::function::<Arguments>(
+    arguments::function::<ReadFileArguments>(
         NAME,
         "Reads a text file and returns its lines with their numbers. Long files come in \
          slices: the answer says where to go on.",
@@ -46,12 +46,12 @@ static SPEC: LazyLock<ToolSpec> = LazyLock::new(|| {
 
 #[derive(Debug)]
 pub(crate) struct ReadFile {
-    workers: Workers,
-    hidden: Hidden,
+    workers: FileWorkers,
+    hidden: HiddenDirectory,
 }
 
 impl ReadFile {
-    pub(crate) fn new(workers: Workers, hidden: Hidden) -> Self {
+    pub(crate) fn new(workers: FileWorkers, hidden: HiddenDirectory) -> Self {
         Self { workers, hidden }
     }
 }
@@ -62,18 +62,18 @@ impl Tool for ReadFile {
         &SPEC
     }
 
-    fn concurrency(&self) -> Concurrency {
-        Concurrency::Shared
+    fn concurrency(&self) -> ToolConcurrency {
+        ToolConcurrency::Shared
     }
 
-    async fn call(&self, call: Call) -> ToolOutput {
-        let arguments: Arguments = match arguments::parse(&call, &SPEC).await {
+    async fn call(&self, call: ToolInvocation) -> ToolOutput {
+        let arguments: ReadFileArguments = match arguments::parse(&call, &SPEC).await {
             Ok(arguments) => arguments,
             Err(output) => return output,
         };
-        let reading = Reading {
+        let reading = ReadFileWork {
             path: call.context.resolve(&arguments.path),
-            slice: Slice {
+            slice: LineSlice {
                 first: arguments.offset.unwrap_or(1).max(1),
                 count: arguments.limit.unwrap_or(READ_LINES_DEFAULT).max(1),
             },
@@ -85,30 +85,35 @@ impl Tool for ReadFile {
 }
 
 #[derive(Debug, Serialize, Deserialize)]
-pub(crate) struct Reading {
+pub(crate) struct ReadFileWork {
     path: PathBuf,
-    slice: Slice,
-    hidden: Hidden,
+    slice: LineSlice,
+    hidden: HiddenDirectory,
 }
 
-impl FileWork for Reading {
+impl FileWork for ReadFileWork {
     type Answer = String;
     const TIME_MAX: Option<Duration> = Some(SEARCH_TIME_MAX);
 
-    fn run(self, stop: &Stop) -> Result<String, String> {
+    fn run(self, stop: &WorkDeadline) -> Result<String, String> {
         read(&self.path, self.slice, &self.hidden, stop)
     }
 }
 
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
-struct Slice {
+struct LineSlice {
     first: usize,
     count: usize,
 }
 
-fn read(path: &Path, slice: Slice, hidden: &Hidden, stop: &Stop) -> Result<String, String> {
+fn read(
+    path: &Path,
+    slice: LineSlice,
+    hidden: &HiddenDirectory,
+    stop: &WorkDeadline,
+) -> Result<String, String> {
     let mut reader = open_text(path, hidden, stop)?;
-    let mut line = Line::default();
+    let mut line = TruncatedLine::default();
     let mut number = 0;
     let mut answer = String::new();
     loop {
@@ -142,9 +147,9 @@ fn read(path: &Path, slice: Slice, hidden: &Hidden, stop: &Stop) -> Result<Strin
 
 fn open_text<'a>(
     path: &Path,
-    hidden: &Hidden,
-    stop: &'a Stop,
-) -> Result<BufReader<Stoppable<'a>>, String> {
+    hidden: &HiddenDirectory,
+    stop: &'a WorkDeadline,
+) -> Result<BufReader<StoppableFile<'a>>, String> {
     let (mut file, size) = file::open_regular(path, hidden)?;
     let head =
         file::head(&mut file, SNIFF_BYTES).map_err(|error| file::problem("read", path, &error))?;
@@ -161,18 +166,18 @@ fn open_text<'a>(
     }
     file.rewind()
         .map_err(|error| file::problem("read", path, &error))?;
-    let file = Stoppable { file, stop };
+    let file = StoppableFile { file, stop };
     Ok(BufReader::with_capacity(READ_BUFFER_BYTES, file))
 }
 
 /// One line, kept only as far as it is shown: a file may be one line of gigabytes.
 #[derive(Debug, Default)]
-struct Line {
+struct TruncatedLine {
     shown: Vec<u8>,
     bytes: usize,
 }
 
-impl Line {
+impl TruncatedLine {
     /// Reads the next line; false at the end of the file.
     fn read(&mut self, reader: &mut impl BufRead) -> std::io::Result<bool> {
         self.shown.clear();

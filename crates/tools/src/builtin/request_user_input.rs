@@ -12,13 +12,13 @@ use troupe_protocol::approval::{Question, QuestionOption, UserInputRequest, User
 use troupe_protocol::tool::ToolSpec;
 
 use crate::arguments;
-use crate::call::Call;
+use crate::call::ToolInvocation;
 use crate::item;
 use crate::limits::{
     QUESTION_CHARS_MAX, QUESTION_HEADER_CHARS_MAX, QUESTION_ID_CHARS_MAX, QUESTION_OPTIONS_MAX,
     QUESTION_OPTIONS_MIN, QUESTIONS_MAX,
 };
-use crate::tool::{Concurrency, Tool, ToolOutput};
+use crate::tool::{Tool, ToolConcurrency, ToolOutput};
 
 const NAME: &str = "request_user_input";
 
@@ -30,16 +30,16 @@ const NOBODY: &str = "nobody is there who could answer; decide yourself, and say
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct Arguments {
+struct RequestUserInputArguments {
     /// 1 to 3 questions. Prefer one, unless several independent decisions hold you up.
     #[schemars(length(min = 1, max = QUESTIONS_MAX))]
-    questions: Vec<Asked>,
+    questions: Vec<QuestionArgument>,
 }
 
 // The protocol's `Question`, strict. (No doc comment: the model would be sent it.)
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct Asked {
+struct QuestionArgument {
     /// Names the answer: `snake_case`, different for each question.
     id: String,
     /// A label of at most 12 characters.
@@ -52,16 +52,16 @@ struct Asked {
     /// words; for an answer in their own words besides the choices, set `isOther` and add no
     /// choice for it.
     #[schemars(length(min = QUESTION_OPTIONS_MIN, max = QUESTION_OPTIONS_MAX))]
-    options: Option<Vec<Choice>>,
+    options: Option<Vec<ChoiceArgument>>,
     /// Also lets the user answer in their own words, instead of choosing an option or besides it.
     #[serde(default, rename = "isOther")]
     is_other: bool,
 }
 
-// As `Asked`.
+// As `QuestionArgument`.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct Choice {
+struct ChoiceArgument {
     /// What you get as the answer: `snake_case`.
     value: String,
     /// What the user reads, 1 to 5 words.
@@ -71,7 +71,7 @@ struct Choice {
 }
 
 static SPEC: LazyLock<ToolSpec> = LazyLock::new(|| {
-    arguments::function::<Arguments>(
+    arguments::function::<RequestUserInputArguments>(
         NAME,
         "Asks the user and waits for the answers. Ask only what you cannot find out yourself and \
          what changes what you do next. Returns {answers: {id: {selected: [value], other?: \
@@ -97,12 +97,12 @@ impl Tool for RequestUserInput {
         &SPEC
     }
 
-    fn concurrency(&self) -> Concurrency {
-        Concurrency::Shared
+    fn concurrency(&self) -> ToolConcurrency {
+        ToolConcurrency::Shared
     }
 
-    async fn call(&self, call: Call) -> ToolOutput {
-        let Arguments { questions } = match arguments::parse(&call, &SPEC).await {
+    async fn call(&self, call: ToolInvocation) -> ToolOutput {
+        let RequestUserInputArguments { questions } = match arguments::parse(&call, &SPEC).await {
             Ok(arguments) => arguments,
             Err(output) => return output,
         };
@@ -124,9 +124,9 @@ impl Tool for RequestUserInput {
                 return ToolOutput::failure("the question was withdrawn: the task was stopped");
             }
             response = call.channel.question(request) => response,
-            time_max = expiry(self.time_max) => return too_late(time_max),
+            time_max = expiry(self.time_max) => return timeout_output(time_max),
         };
-        told(response.as_ref())
+        response_output(response.as_ref())
     }
 }
 
@@ -141,7 +141,7 @@ async fn expiry(time_max: Option<Duration>) -> Duration {
     }
 }
 
-fn too_late(time_max: Duration) -> ToolOutput {
+fn timeout_output(time_max: Duration) -> ToolOutput {
     ToolOutput::failure(unanswered(&format!(
         "no answer came within {} s; decide yourself, and say in your answer what you assumed",
         time_max.as_secs()
@@ -153,7 +153,7 @@ fn unanswered(reason: &str) -> String {
     json!({"answers": {}, "reason": reason}).to_string()
 }
 
-fn told(response: Option<&UserInputResponse>) -> ToolOutput {
+fn response_output(response: Option<&UserInputResponse>) -> ToolOutput {
     match response {
         None => ToolOutput::failure(unanswered(NOBODY)),
         Some(response) if response.answers.is_empty() => ToolOutput::success(unanswered(NO_ANSWER)),
@@ -249,8 +249,8 @@ fn is_snake_case(text: &str) -> bool {
     text.bytes().all(fits) && text.starts_with(|first: char| first.is_ascii_lowercase())
 }
 
-impl From<Asked> for Question {
-    fn from(asked: Asked) -> Self {
+impl From<QuestionArgument> for Question {
+    fn from(asked: QuestionArgument) -> Self {
         let options = asked.options;
         Self {
             id: asked.id,
@@ -262,8 +262,8 @@ impl From<Asked> for Question {
     }
 }
 
-impl From<Choice> for QuestionOption {
-    fn from(choice: Choice) -> Self {
+impl From<ChoiceArgument> for QuestionOption {
+    fn from(choice: ChoiceArgument) -> Self {
         Self {
             value: choice.value,
             label: choice.label,

@@ -10,19 +10,19 @@ use troupe_protocol::command::CommandSource;
 use troupe_protocol::tool::ToolSpec;
 
 use crate::arguments;
-use crate::call::Call;
-use crate::command::{Commands, SandboxPermissions, TerminalKind, Wish};
-use crate::edit::Editor;
+use crate::call::ToolInvocation;
+use crate::command::{CommandRunner, RequestedCommand, SandboxPermissions, TerminalKind};
+use crate::edit::PatchEditor;
 use crate::item;
 use crate::limits::{COMMAND_TIMEOUT_DEFAULT_MS, COMMAND_TIMEOUT_MAX_MS};
 use crate::patch;
-use crate::tool::{Concurrency, Tool, ToolOutput};
+use crate::tool::{Tool, ToolConcurrency, ToolOutput};
 
 const NAME: &str = "shell_command";
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct Arguments {
+struct ShellCommandArguments {
     /// The script.
     command: String,
     /// Where to run it; the working directory if absent.
@@ -36,7 +36,7 @@ struct Arguments {
 }
 
 static SPEC: LazyLock<ToolSpec> = LazyLock::new(|| {
-    arguments::function::<Arguments>(
+    arguments::function::<ShellCommandArguments>(
         NAME,
         "Runs a shell script to its end and returns its exit code and output. It has no \
          input and no terminal; what it leaves in the background is ended with it. Set \
@@ -46,12 +46,12 @@ static SPEC: LazyLock<ToolSpec> = LazyLock::new(|| {
 
 #[derive(Debug)]
 pub(crate) struct ShellCommand {
-    commands: Arc<Commands>,
-    editor: Arc<Editor>,
+    commands: Arc<CommandRunner>,
+    editor: Arc<PatchEditor>,
 }
 
 impl ShellCommand {
-    pub(crate) fn new(commands: Arc<Commands>, editor: Arc<Editor>) -> Self {
+    pub(crate) fn new(commands: Arc<CommandRunner>, editor: Arc<PatchEditor>) -> Self {
         Self { commands, editor }
     }
 }
@@ -62,18 +62,18 @@ impl Tool for ShellCommand {
         &SPEC
     }
 
-    fn concurrency(&self) -> Concurrency {
-        Concurrency::Shared
+    fn concurrency(&self) -> ToolConcurrency {
+        ToolConcurrency::Shared
     }
 
-    async fn call(&self, call: Call) -> ToolOutput {
-        let arguments: Arguments = match arguments::parse(&call, &SPEC).await {
+    async fn call(&self, call: ToolInvocation) -> ToolOutput {
+        let arguments: ShellCommandArguments = match arguments::parse(&call, &SPEC).await {
             Ok(arguments) => arguments,
             Err(output) => return output,
         };
         let timeout_ms = arguments.timeout_ms.unwrap_or(COMMAND_TIMEOUT_DEFAULT_MS);
         let patience = Duration::from_millis(timeout_ms.clamp(1, COMMAND_TIMEOUT_MAX_MS));
-        let wish = Wish {
+        let wish = RequestedCommand {
             script: arguments.command,
             workdir: arguments.workdir,
             kind: TerminalKind::Pipes,

@@ -11,40 +11,40 @@ use troupe_protocol::policy::CollaborationMode;
 use troupe_protocol::tool::ToolSpec;
 
 use crate::arguments;
-use crate::call::{Call, ToolEvent};
+use crate::call::{ToolEvent, ToolInvocation};
 use crate::item;
 use crate::limits::PLAN_STEPS_MAX;
-use crate::tool::{Concurrency, Tool, ToolOutput};
+use crate::tool::{Tool, ToolConcurrency, ToolOutput};
 
 const NAME: &str = "update_plan";
 const DONE: &str = "Plan updated";
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct Arguments {
+struct UpdatePlanArguments {
     /// Why the plan changes, in a sentence.
     explanation: Option<String>,
     /// All steps, in order. At most one is `in_progress`.
-    plan: Vec<Step>,
+    plan: Vec<PlanStepArgument>,
 }
 
 // The protocol's `PlanStep`, strict: a field that nobody reads is a misunderstanding. (No doc
 // comment: the model would be sent it.)
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct Step {
+struct PlanStepArgument {
     step: String,
     status: StepStatus,
 }
 
-impl From<Step> for PlanStep {
-    fn from(Step { step, status }: Step) -> Self {
+impl From<PlanStepArgument> for PlanStep {
+    fn from(PlanStepArgument { step, status }: PlanStepArgument) -> Self {
         Self { step, status }
     }
 }
 
 static SPEC: LazyLock<ToolSpec> = LazyLock::new(|| {
-    arguments::function::<Arguments>(
+    arguments::function::<UpdatePlanArguments>(
         NAME,
         "Shows your plan to the user. Send the whole list of steps each time one of them \
          changes its status; at most one step is in_progress at a time.",
@@ -60,12 +60,12 @@ impl Tool for UpdatePlan {
         &SPEC
     }
 
-    fn concurrency(&self) -> Concurrency {
-        Concurrency::Exclusive
+    fn concurrency(&self) -> ToolConcurrency {
+        ToolConcurrency::Exclusive
     }
 
-    async fn call(&self, call: Call) -> ToolOutput {
-        let Arguments { explanation, plan } = match arguments::parse(&call, &SPEC).await {
+    async fn call(&self, call: ToolInvocation) -> ToolOutput {
+        let UpdatePlanArguments { explanation, plan } = match arguments::parse(&call, &SPEC).await {
             Ok(arguments) => arguments,
             Err(output) => return output,
         };
@@ -97,7 +97,7 @@ pub fn plan_set_by(call: &ResponseItem, answer: &ResponseItem) -> Option<Vec<Pla
     if name != NAME || text != DONE {
         return None;
     }
-    let arguments: Arguments = serde_json::from_str(arguments).ok()?;
+    let arguments: UpdatePlanArguments = serde_json::from_str(arguments).ok()?;
     Some(arguments.plan.into_iter().map(PlanStep::from).collect())
 }
 

@@ -12,24 +12,24 @@ use troupe_protocol::item::{ImageViewItem, TurnItem};
 use troupe_protocol::tool::ToolSpec;
 
 use crate::arguments;
-use crate::blocking::Stop;
-use crate::call::{Call, ToolEvent};
-use crate::file::{self, Hidden};
-use crate::picture::{Picture, Scale};
-use crate::tool::{Concurrency, Tool, ToolOutput};
-use crate::worker::{FileWork, Workers};
+use crate::blocking::WorkDeadline;
+use crate::call::{ToolEvent, ToolInvocation};
+use crate::file::{self, HiddenDirectory};
+use crate::picture::{ModelPicture, PictureScale};
+use crate::tool::{Tool, ToolConcurrency, ToolOutput};
+use crate::worker::{FileWork, FileWorkers};
 
 const NAME: &str = "view_image";
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct Arguments {
+struct ViewImageArguments {
     /// A PNG, JPEG, GIF or WebP file; relative paths start at the working directory.
     path: String,
 }
 
 static SPEC: LazyLock<ToolSpec> = LazyLock::new(|| {
-    arguments::function::<Arguments>(
+    arguments::function::<ViewImageArguments>(
         NAME,
         "Shows you an image file. Pictures with a side over 2048 pixels are scaled down.",
     )
@@ -37,12 +37,12 @@ static SPEC: LazyLock<ToolSpec> = LazyLock::new(|| {
 
 #[derive(Debug)]
 pub(crate) struct ViewImage {
-    workers: Workers,
-    hidden: Hidden,
+    workers: FileWorkers,
+    hidden: HiddenDirectory,
 }
 
 impl ViewImage {
-    pub(crate) fn new(workers: Workers, hidden: Hidden) -> Self {
+    pub(crate) fn new(workers: FileWorkers, hidden: HiddenDirectory) -> Self {
         Self { workers, hidden }
     }
 }
@@ -53,12 +53,12 @@ impl Tool for ViewImage {
         &SPEC
     }
 
-    fn concurrency(&self) -> Concurrency {
-        Concurrency::Shared
+    fn concurrency(&self) -> ToolConcurrency {
+        ToolConcurrency::Shared
     }
 
-    async fn call(&self, call: Call) -> ToolOutput {
-        let arguments: Arguments = match arguments::parse(&call, &SPEC).await {
+    async fn call(&self, call: ToolInvocation) -> ToolOutput {
+        let arguments: ViewImageArguments = match arguments::parse(&call, &SPEC).await {
             Ok(arguments) => arguments,
             Err(output) => return output,
         };
@@ -69,7 +69,10 @@ impl Tool for ViewImage {
         });
         call.channel.report(ToolEvent::Started(item.clone())).await;
         let hidden = self.hidden.during(&call.context);
-        let loaded = self.workers.read(&call, Viewing { path, hidden }).await;
+        let loaded = self
+            .workers
+            .read(&call, ViewImageWork { path, hidden })
+            .await;
         let output = ToolOutput::of(loaded.map(as_body));
         call.channel.report(ToolEvent::Completed(item)).await;
         output
@@ -77,19 +80,20 @@ impl Tool for ViewImage {
 }
 
 #[derive(Debug, Serialize, Deserialize)]
-pub(crate) struct Viewing {
+pub(crate) struct ViewImageWork {
     path: PathBuf,
-    hidden: Hidden,
+    hidden: HiddenDirectory,
 }
 
-impl FileWork for Viewing {
+impl FileWork for ViewImageWork {
     /// The picture as a `data:` address.
     type Answer = String;
     const TIME_MAX: Option<Duration> = None;
 
-    fn run(self, _: &Stop) -> Result<String, String> {
+    fn run(self, _: &WorkDeadline) -> Result<String, String> {
         let (file, size) = file::open_regular(&self.path, &self.hidden)?;
-        Picture::load(file, size, &self.path, Scale::Fitting).map(Picture::into_url)
+        ModelPicture::load(file, size, &self.path, PictureScale::Fitting)
+            .map(ModelPicture::into_url)
     }
 }
 

@@ -10,22 +10,23 @@ use troupe_protocol::approval::{ExecApprovalRequest, ReviewDecision};
 use troupe_protocol::policy::SandboxPolicy;
 use troupe_protocol::tool::ToolSpec;
 
-use crate::approval::{Agreed, Agreements, Answer};
+use crate::approval::{ApprovalAnswer, ApprovedAction, SessionApprovals};
 use crate::arguments;
-use crate::call::{Ask, Call, ToolEvent};
-use crate::command::scripts::Scripts;
+use crate::call::{ApprovalQuestion, ToolEvent, ToolInvocation};
+use crate::command::scripts::ScriptDigests;
 use crate::command::{
-    Capture, CommandItem, Ending, Look, Standing, Terminal, TerminalId, TerminalKind, Terminals,
+    BackgroundReport, BackgroundStatus, BackgroundTerminals, CommandItem, CommandTerminal,
+    OutputCapture, TerminalId, TerminalKind, WatchOutcome,
 };
 use crate::item;
 use crate::limits::{
     ANSWER_TOKENS_MAX, INPUT_BYTES_MAX, POLL_MAX_MS, POLL_MIN_MS, WRITE_YIELD_DEFAULT_MS,
     YIELD_MAX_MS, YIELD_MIN_MS,
 };
-use crate::policy::{self, Sandbox, Verdict, Watched};
+use crate::policy::{self, PolicyVerdict, SandboxChoice, WatchStart};
 use crate::safety;
-use crate::tool::{Concurrency, Tool, ToolOutput};
-use crate::undo::Keeper;
+use crate::tool::{Tool, ToolConcurrency, ToolOutput};
+use crate::undo::UndoRecorder;
 
 const NAME: &str = "write_stdin";
 /// What a model reads whose input a person refused.
@@ -35,7 +36,7 @@ const CTRL_C: &str = "\u{3}";
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct Arguments {
+struct WriteStdinArguments {
     /// The session ID that exec_command answered with.
     session_id: TerminalId,
     /// What to type; absent or empty only looks. `\u0003` is ctrl-C, the one thing that a
@@ -49,7 +50,7 @@ struct Arguments {
 }
 
 static SPEC: LazyLock<ToolSpec> = LazyLock::new(|| {
-    arguments::function::<Arguments>(
+    arguments::function::<WriteStdinArguments>(
         NAME,
         "Types into a command that exec_command left running, and returns what it wrote \
          since the last look.",
@@ -58,16 +59,16 @@ static SPEC: LazyLock<ToolSpec> = LazyLock::new(|| {
 
 #[derive(Debug)]
 pub(crate) struct WriteStdin {
-    terminals: Arc<Terminals>,
-    agreements: Arc<Agreements>,
-    keeper: Option<Arc<Keeper>>,
+    terminals: Arc<BackgroundTerminals>,
+    agreements: Arc<SessionApprovals>,
+    keeper: Option<Arc<UndoRecorder>>,
 }
 
 impl WriteStdin {
     pub(crate) fn new(
-        terminals: Arc<Terminals>,
-        agreements: Arc<Agreements>,
-        keeper: Option<Arc<Keeper>>,
+        terminals: Arc<BackgroundTerminals>,
+        agreements: Arc<SessionApprovals>,
+        keeper: Option<Arc<UndoRecorder>>,
     ) -> Self {
         Self {
             terminals,
@@ -80,9 +81,9 @@ impl WriteStdin {
     /// it out has not seen that. Returns why it is not typed.
     async fn let_type(
         &self,
-        call: &Call,
+        call: &ToolInvocation,
         id: TerminalId,
-        terminal: &Terminal,
+        terminal: &CommandTerminal,
         chars: &str,
     ) -> Result<(), String> {
         if chars.is_empty() || chars == CTRL_C || !terminal.is_outside() {
@@ -93,21 +94,21 @@ impl WriteStdin {
             return Ok(());
         }
         let verdict = policy::typing(context.approval_policy, &terminal.argv);
-        let verdict = policy::held(verdict, context.sandbox_held.as_deref());
+        let verdict = policy::keep_in_sandbox(verdict, context.sandbox_held.as_deref());
         let (reason, then) = match verdict {
-            Verdict::Allow(_) => return Ok(()),
-            Verdict::Refuse(text) => return Err(text),
-            Verdict::Ask { reason, then } => (reason, then),
+            PolicyVerdict::Allow(_) => return Ok(()),
+            PolicyVerdict::Refuse(text) => return Err(text),
+            PolicyVerdict::Ask { reason, then } => (reason, then),
         };
         let command = vec![NAME.to_owned(), id.to_string(), chars.to_owned()];
-        let matter = Agreed::Command {
+        let matter = ApprovedAction::Command {
             argv: command.clone(),
             cwd: terminal.cwd.clone(),
             sandbox: then,
             // What it does depends on what was typed before.
-            scripts: Scripts::Unknown,
+            scripts: ScriptDigests::Unknown,
         };
-        let ask = Ask::Exec(ExecApprovalRequest {
+        let ask = ApprovalQuestion::Exec(ExecApprovalRequest {
             call_id: call.id.clone(),
             turn_id: context.turn_id.clone(),
             parsed_cmd: safety::describe(&command),
@@ -124,46 +125,53 @@ impl WriteStdin {
             agent: None,
         });
         match self.agreements.obtain(call, vec![matter], ask).await {
-            Answer::Yes => Ok(()),
-            Answer::No => Err(DENIED_TEXT.to_owned()),
-            Answer::Cancelled => Err("aborted before it was typed".to_owned()),
+            ApprovalAnswer::Yes => Ok(()),
+            ApprovalAnswer::No => Err(DENIED_TEXT.to_owned()),
+            ApprovalAnswer::Cancelled => Err("aborted before it was typed".to_owned()),
         }
     }
 
-    async fn look(&self, call: &Call, terminal: &Terminal, arguments: Arguments) -> ToolOutput {
+    async fn look(
+        &self,
+        call: &ToolInvocation,
+        terminal: &CommandTerminal,
+        arguments: WriteStdinArguments,
+    ) -> ToolOutput {
         let id = arguments.session_id;
         let began = Instant::now();
         let chars = arguments.chars.unwrap_or_default();
-        let until = began + patience(arguments.yield_time_ms, &chars);
+        let until = began + wait_time(arguments.yield_time_ms, &chars);
         let item = CommandItem::interaction(call, id, terminal);
         item.started(call).await;
         if let Some(keeper) = self.keeper.as_ref().filter(|_| !chars.is_empty()) {
             let argv = &terminal.argv;
-            keeper.before_command(call, argv, Sandbox::Confined).await;
+            keeper
+                .before_command(call, argv, SandboxChoice::Confined)
+                .await;
         }
         if let Some(problem) = type_in(call, id, terminal, chars).await {
             return item.not_started(call, problem).await;
         }
-        let mut capture = Capture::new();
+        let mut capture = OutputCapture::new();
         let ending = terminal.watch(call, until, &mut capture).await;
         let standing = match &ending {
-            Ending::Running => Standing::Running(id),
-            Ending::Exited(exit) => {
+            WatchOutcome::Running => BackgroundStatus::Running(id),
+            WatchOutcome::Exited(exit) => {
                 self.terminals.remove(id);
-                Standing::Exited(exit)
+                BackgroundStatus::Exited(exit)
             }
-            Ending::Cancelled => {
+            WatchOutcome::Cancelled => {
                 self.terminals.remove(id);
                 terminal.kill(call, &mut capture).await;
-                Standing::Aborted
+                BackgroundStatus::Aborted
             }
         };
-        let look = Look {
+        let look = BackgroundReport {
             number: self.terminals.next_look(),
             elapsed: began.elapsed(),
             standing,
             capture: &capture,
-            watched: Watched::Later,
+            watched: WatchStart::Later,
             tokens_max: arguments
                 .max_output_tokens
                 .unwrap_or(ANSWER_TOKENS_MAX)
@@ -180,12 +188,12 @@ impl Tool for WriteStdin {
         &SPEC
     }
 
-    fn concurrency(&self) -> Concurrency {
-        Concurrency::Shared
+    fn concurrency(&self) -> ToolConcurrency {
+        ToolConcurrency::Shared
     }
 
-    async fn call(&self, call: Call) -> ToolOutput {
-        let arguments: Arguments = match arguments::parse(&call, &SPEC).await {
+    async fn call(&self, call: ToolInvocation) -> ToolOutput {
+        let arguments: WriteStdinArguments = match arguments::parse(&call, &SPEC).await {
             Ok(arguments) => arguments,
             Err(output) => return output,
         };
@@ -215,7 +223,7 @@ impl Tool for WriteStdin {
     }
 }
 
-fn patience(yield_time_ms: Option<u64>, chars: &str) -> Duration {
+fn wait_time(yield_time_ms: Option<u64>, chars: &str) -> Duration {
     let milliseconds = yield_time_ms.unwrap_or(WRITE_YIELD_DEFAULT_MS);
     Duration::from_millis(if chars.is_empty() {
         milliseconds.clamp(POLL_MIN_MS, POLL_MAX_MS)
@@ -224,7 +232,7 @@ fn patience(yield_time_ms: Option<u64>, chars: &str) -> Duration {
     })
 }
 
-fn acceptable(terminal: &Terminal, chars: &str) -> Result<(), String> {
+fn acceptable(terminal: &CommandTerminal, chars: &str) -> Result<(), String> {
     if chars.len() > INPUT_BYTES_MAX {
         return Err(format!(
             "chars has {} bytes; type at most {INPUT_BYTES_MAX} at once",
@@ -244,9 +252,9 @@ fn acceptable(terminal: &Terminal, chars: &str) -> Result<(), String> {
 
 /// Types, and returns what went wrong.
 async fn type_in(
-    call: &Call,
+    call: &ToolInvocation,
     id: TerminalId,
-    terminal: &Terminal,
+    terminal: &CommandTerminal,
     chars: String,
 ) -> Option<String> {
     if chars.is_empty() {

@@ -4,7 +4,7 @@ use bytes::Bytes;
 use troupe_process::OutputBuffer;
 use troupe_protocol::command::OutputStream;
 
-use crate::call::{Channel, ToolEvent};
+use crate::call::{CallChannel, ToolEvent};
 use crate::limits::{CAPTURE_BYTES_MAX, OUTPUT_EVENT_BYTES_MAX, OUTPUT_EVENTS_MAX};
 
 /// What people who watch are told when no more is passed on.
@@ -13,21 +13,21 @@ const NOT_STREAMED: &str =
 
 /// One read's worth of output.
 #[derive(Debug, Clone)]
-pub(crate) struct Piece {
+pub(crate) struct OutputPiece {
     pub stream: OutputStream,
     pub bytes: Bytes,
 }
 
 /// The output of one call: both streams together, and each alone.
 #[derive(Debug)]
-pub(crate) struct Capture {
+pub(crate) struct OutputCapture {
     pub aggregated: OutputBuffer,
     pub stdout: OutputBuffer,
     pub stderr: OutputBuffer,
     events_left: usize,
 }
 
-impl Capture {
+impl OutputCapture {
     pub(crate) fn new() -> Self {
         Self {
             aggregated: OutputBuffer::new(CAPTURE_BYTES_MAX),
@@ -39,7 +39,7 @@ impl Capture {
 
     /// Keeps the piece and passes it on. After [`OUTPUT_EVENTS_MAX`] events it is only kept, which
     /// the last of them says.
-    pub(crate) async fn take(&mut self, piece: Piece, channel: &dyn Channel) {
+    pub(crate) async fn take(&mut self, piece: OutputPiece, channel: &dyn CallChannel) {
         self.keep(&piece);
         let mut rest = piece.bytes;
         while !rest.is_empty() && self.events_left > 0 {
@@ -53,7 +53,7 @@ impl Capture {
         }
     }
 
-    pub(super) fn keep(&mut self, piece: &Piece) {
+    pub(super) fn keep(&mut self, piece: &OutputPiece) {
         self.aggregated.push(&piece.bytes);
         match piece.stream {
             OutputStream::Stdout => self.stdout.push(&piece.bytes),
@@ -70,20 +70,20 @@ mod tests {
     use troupe_protocol::approval::{ReviewDecision, UserInputRequest, UserInputResponse};
 
     use super::*;
-    use crate::call::Ask;
+    use crate::call::ApprovalQuestion;
 
     #[derive(Debug, Default)]
     struct Onlooker(Mutex<Vec<Bytes>>);
 
     #[async_trait]
-    impl Channel for Onlooker {
+    impl CallChannel for Onlooker {
         async fn report(&self, event: ToolEvent) {
             if let ToolEvent::Output { bytes, .. } = event {
                 self.0.lock().unwrap().push(bytes);
             }
         }
 
-        async fn ask(&self, _: Ask) -> ReviewDecision {
+        async fn ask(&self, _: ApprovalQuestion) -> ReviewDecision {
             ReviewDecision::Denied
         }
 
@@ -94,9 +94,9 @@ mod tests {
 
     #[tokio::test]
     async fn who_watches_a_flood_is_told_once_that_no_more_is_shown() {
-        let (mut capture, onlooker) = (Capture::new(), Onlooker::default());
+        let (mut capture, onlooker) = (OutputCapture::new(), Onlooker::default());
         for _ in 0..OUTPUT_EVENTS_MAX + 10 {
-            let piece = Piece {
+            let piece = OutputPiece {
                 stream: OutputStream::Stdout,
                 bytes: Bytes::from_static(b"y\n"),
             };

@@ -15,7 +15,7 @@ use crate::safety::script::program_name;
 
 /// Where a command would run.
 #[derive(Debug)]
-pub(crate) struct Surroundings<'a> {
+pub(crate) struct CommandContext<'a> {
     pub cwd: &'a Path,
     /// Where commands in the sandbox can write.
     pub roots: &'a [PathBuf],
@@ -151,7 +151,7 @@ pub(crate) enum Containment {
     Unlisted,
 }
 
-impl Surroundings<'_> {
+impl CommandContext<'_> {
     /// Tells whether one command runs nothing from where commands in the sandbox can write.
     /// Blocks on the file system.
     pub(crate) fn contain(&self, words: &[String]) -> bool {

@@ -2,46 +2,50 @@
 
 use troupe_protocol::command::WorkStatus;
 
-use super::item::Outcome;
+use super::item::CommandSummary;
 use super::text::{OneShot, remarks};
-use super::{Ending, Run};
+use super::{CommandRun, WatchOutcome};
 use crate::blocking::aborted_text;
-use crate::call::Call;
+use crate::call::ToolInvocation;
 use crate::limits::ANSWER_TOKENS_MAX;
-use crate::policy::Watched;
+use crate::policy::WatchStart;
 use crate::tool::ToolOutput;
 
 /// What `timeout(1)` exits with.
 const TIMED_OUT: i32 = 124;
 
-impl Run {
+impl CommandRun {
     /// Ends what still runs, shows the command's end, and returns the call's answer.
-    pub(crate) async fn finish(mut self, call: &Call) -> ToolOutput {
-        if matches!(self.ending, Ending::Running | Ending::Cancelled) {
+    pub(crate) async fn finish(mut self, call: &ToolInvocation) -> ToolOutput {
+        if matches!(self.ending, WatchOutcome::Running | WatchOutcome::Cancelled) {
             self.terminal.kill(call, &mut self.capture).await;
         }
         let elapsed = self.began.elapsed();
         let capture = &self.capture;
-        let failed = |exit_code| Outcome {
+        let failed = |exit_code| CommandSummary {
             status: WorkStatus::Failed,
             exit_code,
             capture,
             elapsed,
         };
         let (outcome, remarks, preface) = match &self.ending {
-            Ending::Exited(exit) => (
-                Outcome::of_exit(exit, capture, elapsed),
-                remarks(exit, call.context.leaving_policy(), Watched::FromTheStart),
+            WatchOutcome::Exited(exit) => (
+                CommandSummary::of_exit(exit, capture, elapsed),
+                remarks(
+                    exit,
+                    call.context.leaving_policy(),
+                    WatchStart::FromTheStart,
+                ),
                 None,
             ),
-            Ending::Running => {
+            WatchOutcome::Running => {
                 let text = format!(
                     "command timed out after {} milliseconds",
                     elapsed.as_millis()
                 );
                 (failed(Some(TIMED_OUT)), Vec::new(), Some(text))
             }
-            Ending::Cancelled => {
+            WatchOutcome::Cancelled => {
                 let killed = 128 + libc::SIGKILL;
                 (
                     failed(Some(killed)),

@@ -3,24 +3,24 @@
 use std::ffi::OsString;
 use std::sync::Arc;
 
-use troupe_process::{Backend, Launcher, writable_roots};
+use troupe_process::{Launcher, SandboxBackend, writable_roots};
 use troupe_protocol::approval::{ExecApprovalRequest, ProposedRule, ReviewDecision};
 use troupe_protocol::policy::SandboxMode;
 
-use super::Request;
-use super::contained::{Containment, Surroundings};
-use super::scripts::Scripts;
-use crate::approval::{Agreed, Agreements, Answer, Lasting};
+use super::PreparedCommand;
+use super::contained::{CommandContext, Containment};
+use super::scripts::ScriptDigests;
+use crate::approval::{ApprovalAnswer, ApprovalLifetime, ApprovedAction, SessionApprovals};
 use crate::blocking;
-use crate::call::{Ask, Call, CallContext, ToolEvent};
-use crate::policy::{self, Escalation, Sandbox, Verdict};
-use crate::rules::{self, PlacedRule, Rule, RuleBook, Rules, SandboxUse};
+use crate::call::{ApprovalQuestion, CallContext, ToolEvent, ToolInvocation};
+use crate::policy::{self, PolicyVerdict, SandboxChoice, SandboxEscalation};
+use crate::rules::{self, CommandRule, PlacedRule, RuleBook, RuleSet, SandboxUse};
 use crate::safety;
 
 /// Decides about the session's commands.
 #[derive(Debug)]
-pub(crate) struct Gate {
-    agreements: Arc<Agreements>,
+pub(crate) struct CommandGate {
+    agreements: Arc<SessionApprovals>,
     rules: RuleBook,
     /// Knows what the kernel keeps commands from.
     launcher: Launcher,
@@ -28,7 +28,7 @@ pub(crate) struct Gate {
 
 /// Why a command was not let run.
 #[derive(Debug)]
-pub(crate) enum Refusal {
+pub(crate) enum CommandRefusal {
     Policy(String),
     Denied,
     /// Its task ended before anybody decided.
@@ -42,8 +42,12 @@ pub(super) fn denied_text() -> String {
         .to_owned()
 }
 
-impl Gate {
-    pub(crate) fn new(agreements: Arc<Agreements>, rules: RuleBook, launcher: Launcher) -> Self {
+impl CommandGate {
+    pub(crate) fn new(
+        agreements: Arc<SessionApprovals>,
+        rules: RuleBook,
+        launcher: Launcher,
+    ) -> Self {
         Self {
             agreements,
             rules,
@@ -52,23 +56,29 @@ impl Gate {
     }
 
     /// Decides about a command before it runs.
-    pub(crate) async fn pass(&self, call: &Call, request: &Request) -> Result<Sandbox, Refusal> {
+    pub(crate) async fn decide(
+        &self,
+        call: &ToolInvocation,
+        request: &PreparedCommand,
+    ) -> Result<SandboxChoice, CommandRefusal> {
         let rules = self.rules.current();
         for warning in self.rules.warnings() {
             call.channel.report(ToolEvent::Warning(warning)).await;
         }
         let mut verdict = verdict(&rules, request, &request.escalation, &call.context);
-        if verdict == Verdict::Allow(Sandbox::Unconfined) && !self.is_bound(call, request).await {
+        if verdict == PolicyVerdict::Allow(SandboxChoice::Unconfined)
+            && !self.is_bound(call, request).await
+        {
             verdict = policy::unbound(call.context.approval_policy);
         }
         match verdict {
-            Verdict::Allow(sandbox) => Ok(sandbox),
-            Verdict::Refuse(text) => Err(Refusal::Policy(text)),
-            Verdict::Ask { reason, then } => {
+            PolicyVerdict::Allow(sandbox) => Ok(sandbox),
+            PolicyVerdict::Refuse(text) => Err(CommandRefusal::Policy(text)),
+            PolicyVerdict::Ask { reason, then } => {
                 match self.ask(call, request, &rules, reason, then).await {
-                    Answer::Yes => Ok(then),
-                    Answer::No => Err(Refusal::Denied),
-                    Answer::Cancelled => Err(Refusal::Cancelled),
+                    ApprovalAnswer::Yes => Ok(then),
+                    ApprovalAnswer::No => Err(CommandRefusal::Denied),
+                    ApprovalAnswer::Cancelled => Err(CommandRefusal::Cancelled),
                 }
             }
         }
@@ -76,33 +86,38 @@ impl Gate {
 
     /// Asks whether a command that the sandbox stopped may run without it, if the policy has
     /// somebody to ask.
-    pub(crate) async fn let_out(&self, call: &Call, request: &Request, denial: &str) -> bool {
+    pub(crate) async fn may_leave_sandbox(
+        &self,
+        call: &ToolInvocation,
+        request: &PreparedCommand,
+        denial: &str,
+    ) -> bool {
         let Some(reason) = policy::after_denial(call.context.leaving_policy(), denial) else {
             return false;
         };
         let rules = self.rules.current();
         let answer = self
-            .ask(call, request, &rules, reason, Sandbox::Unconfined)
+            .ask(call, request, &rules, reason, SandboxChoice::Unconfined)
             .await;
-        answer == Answer::Yes
+        answer == ApprovalAnswer::Yes
     }
 
     async fn ask(
         &self,
-        call: &Call,
-        request: &Request,
-        rules: &Rules,
+        call: &ToolInvocation,
+        request: &PreparedCommand,
+        rules: &RuleSet,
         reason: String,
-        then: Sandbox,
-    ) -> Answer {
+        then: SandboxChoice,
+    ) -> ApprovalAnswer {
         let scripts = self.scripts(call, request, then).await;
         let proposal = if scripts.has_files() {
             None
         } else {
             self.proposal(rules, request, &call.context, then)
         };
-        let is_bound = scripts != Scripts::Unknown;
-        let matter = [Agreed::Command {
+        let is_bound = scripts != ScriptDigests::Unknown;
+        let matter = [ApprovedAction::Command {
             argv: request.argv.clone(),
             cwd: request.cwd.clone(),
             sandbox: then,
@@ -121,7 +136,7 @@ impl Gate {
         if !is_bound {
             available_decisions.retain(|decision| *decision != ReviewDecision::ApprovedForSession);
         }
-        let ask = Ask::Exec(ExecApprovalRequest {
+        let ask = ApprovalQuestion::Exec(ExecApprovalRequest {
             call_id: call.id.clone(),
             turn_id: call.context.turn_id.clone(),
             command: request.argv.clone(),
@@ -134,8 +149,8 @@ impl Gate {
             agent: None,
         });
         let (answer, lasting) = self.agreements.obtain_lasting(call, &matter, ask).await;
-        if lasting == Lasting::Always {
-            match self.write_down(proposal).await {
+        if lasting == ApprovalLifetime::Always {
+            match self.save_rules(proposal).await {
                 Ok(()) => self.agreements.settle(call, &matter),
                 Err(problem) => {
                     self.agreements.remember(call, &matter);
@@ -150,19 +165,18 @@ impl Gate {
     /// Returns the rules after which this command would run in the same way, unasked.
     fn proposal(
         &self,
-        rules: &Rules,
-        request: &Request,
+        rules: &RuleSet,
+        request: &PreparedCommand,
         context: &CallContext,
-        then: Sandbox,
-    ) -> Option<Vec<Rule>> {
+        then: SandboxChoice,
+    ) -> Option<Vec<CommandRule>> {
         let file = self.rules.user_file()?;
         let sandbox = match (then, context.sandbox_policy.mode()) {
-            (Sandbox::Unconfined, SandboxMode::ReadOnly | SandboxMode::WorkspaceWrite) => {
+            (SandboxChoice::Unconfined, SandboxMode::ReadOnly | SandboxMode::WorkspaceWrite) => {
                 SandboxUse::Off
             }
-            (Sandbox::Unconfined, SandboxMode::DangerFullAccess) | (Sandbox::Confined, _) => {
-                SandboxUse::On
-            }
+            (SandboxChoice::Unconfined, SandboxMode::DangerFullAccess)
+            | (SandboxChoice::Confined, _) => SandboxUse::On,
         };
         let proposed = rules.proposal(&request.argv, sandbox)?;
         let mut amended = rules.clone();
@@ -173,27 +187,32 @@ impl Gate {
                 file: file.to_owned(),
                 line: 0,
             }));
-        let after = verdict(&amended, request, &Escalation::None, context);
-        (after == Verdict::Allow(then)).then_some(proposed)
+        let after = verdict(&amended, request, &SandboxEscalation::None, context);
+        (after == PolicyVerdict::Allow(then)).then_some(proposed)
     }
 
     /// Returns what a yes to this command is bound to. Inside the sandbox it is bound to nothing:
     /// whatever runs there is confined.
-    async fn scripts(&self, call: &Call, request: &Request, then: Sandbox) -> Scripts {
+    async fn scripts(
+        &self,
+        call: &ToolInvocation,
+        request: &PreparedCommand,
+        then: SandboxChoice,
+    ) -> ScriptDigests {
         if !is_outside(call, then) {
-            return Scripts::none();
+            return ScriptDigests::none();
         }
-        let scripts = self.look(call, request, Scripts::look).await;
-        scripts.unwrap_or(Scripts::Unknown)
+        let scripts = self.look(call, request, ScriptDigests::look).await;
+        scripts.unwrap_or(ScriptDigests::Unknown)
     }
 
     /// Tells whether a rule that lets a command out of the sandbox still stands for what it runs:
     /// a confined command may have put something else in its way since.
-    async fn is_bound(&self, call: &Call, request: &Request) -> bool {
-        if !is_outside(call, Sandbox::Unconfined) {
+    async fn is_bound(&self, call: &ToolInvocation, request: &PreparedCommand) -> bool {
+        if !is_outside(call, SandboxChoice::Unconfined) {
             return true;
         }
-        let judge = |argv: &[String], around: &Surroundings<'_>| {
+        let judge = |argv: &[String], around: &CommandContext<'_>| {
             let parts = safety::parts(argv).unwrap_or_default();
             let is_changeable = |part: &Vec<String>| around.judge(part) == Containment::Changeable;
             !parts.iter().any(is_changeable)
@@ -204,9 +223,9 @@ impl Gate {
     /// Looks at what surrounds a command where the file system may block.
     async fn look<T: Send + 'static>(
         &self,
-        call: &Call,
-        request: &Request,
-        look: impl FnOnce(&[String], &Surroundings<'_>) -> T + Send + 'static,
+        call: &ToolInvocation,
+        request: &PreparedCommand,
+        look: impl FnOnce(&[String], &CommandContext<'_>) -> T + Send + 'static,
     ) -> Option<T> {
         let utf8 = |(name, value): (OsString, OsString)| {
             Some((name.into_string().ok()?, value.into_string().ok()?))
@@ -216,18 +235,18 @@ impl Gate {
         let (argv, cwd) = (request.argv.clone(), request.cwd.clone());
         let launcher = self.launcher.clone();
         let looking = move || {
-            let around = Surroundings {
+            let around = CommandContext {
                 cwd: &cwd,
                 roots: &table.writable,
                 variables: &variables,
-                git_is_guarded: launcher.report().backend() == Ok(Backend::Namespaces),
+                git_is_guarded: launcher.report().backend() == Ok(SandboxBackend::Namespaces),
             };
             look(&argv, &around)
         };
         blocking::finish(looking).await.ok()
     }
 
-    async fn write_down(&self, proposal: Option<Vec<Rule>>) -> Result<(), String> {
+    async fn save_rules(&self, proposal: Option<Vec<CommandRule>>) -> Result<(), String> {
         let (Some(rules), Some(file)) = (proposal, self.rules.user_file()) else {
             return Err("no rule can stand for this command".to_owned());
         };
@@ -240,11 +259,11 @@ impl Gate {
 }
 
 fn verdict(
-    rules: &Rules,
-    request: &Request,
-    escalation: &Escalation,
+    rules: &RuleSet,
+    request: &PreparedCommand,
+    escalation: &SandboxEscalation,
     context: &CallContext,
-) -> Verdict {
+) -> PolicyVerdict {
     let verdict = policy::command(
         &safety::judge(&request.argv),
         &rules.ruling(&request.argv),
@@ -252,16 +271,16 @@ fn verdict(
         context.approval_policy,
         &context.sandbox_policy,
     );
-    policy::held(verdict, context.sandbox_held.as_deref())
+    policy::keep_in_sandbox(verdict, context.sandbox_held.as_deref())
 }
 
 /// Tells whether a command would leave a sandbox: where there is none, nothing is left.
-fn is_outside(call: &Call, then: Sandbox) -> bool {
+fn is_outside(call: &ToolInvocation, then: SandboxChoice) -> bool {
     let mode = call.context.sandbox_policy.mode();
-    then == Sandbox::Unconfined && mode != SandboxMode::DangerFullAccess
+    then == SandboxChoice::Unconfined && mode != SandboxMode::DangerFullAccess
 }
 
-fn proposed(rule: &Rule) -> ProposedRule {
+fn proposed(rule: &CommandRule) -> ProposedRule {
     ProposedRule {
         prefix: rule.prefix().to_vec(),
         outside_sandbox: rule.sandbox == SandboxUse::Off,

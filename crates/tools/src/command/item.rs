@@ -5,11 +5,11 @@ use std::time::Duration;
 use troupe_protocol::command::{CommandSource, WorkStatus};
 use troupe_protocol::item::{CommandExecutionItem, CommandOutcome, TurnItem};
 
-use super::capture::Capture;
+use super::capture::OutputCapture;
 use super::table::TerminalId;
-use super::terminal::Terminal;
-use super::{Request, exit_code};
-use crate::call::{Call, ToolEvent};
+use super::terminal::CommandTerminal;
+use super::{PreparedCommand, exit_code};
+use crate::call::{ToolEvent, ToolInvocation};
 use crate::safety;
 use crate::tool::ToolOutput;
 
@@ -19,15 +19,15 @@ pub(crate) struct CommandItem(CommandExecutionItem);
 
 /// What a call has to say of its command in the end.
 #[derive(Debug)]
-pub(crate) struct Outcome<'a> {
+pub(crate) struct CommandSummary<'a> {
     pub status: WorkStatus,
     pub exit_code: Option<i32>,
-    pub capture: &'a Capture,
+    pub capture: &'a OutputCapture,
     pub elapsed: Duration,
 }
 
 impl CommandItem {
-    pub(crate) fn new(call: &Call, request: &Request) -> Self {
+    pub(crate) fn new(call: &ToolInvocation, request: &PreparedCommand) -> Self {
         Self(CommandExecutionItem {
             id: call.item_id(),
             command: request.argv.clone(),
@@ -41,7 +41,11 @@ impl CommandItem {
     }
 
     /// The item of a call that looks after a command which an earlier call started.
-    pub(crate) fn interaction(call: &Call, id: TerminalId, terminal: &Terminal) -> Self {
+    pub(crate) fn interaction(
+        call: &ToolInvocation,
+        id: TerminalId,
+        terminal: &CommandTerminal,
+    ) -> Self {
         Self(CommandExecutionItem {
             id: call.item_id(),
             command: terminal.argv.clone(),
@@ -58,7 +62,7 @@ impl CommandItem {
         self.0.process_id = Some(id.to_string());
     }
 
-    pub(crate) async fn started(&self, call: &Call) {
+    pub(crate) async fn started(&self, call: &ToolInvocation) {
         let item = TurnItem::CommandExecution(self.0.clone());
         call.channel.report(ToolEvent::Started(item)).await;
     }
@@ -66,8 +70,8 @@ impl CommandItem {
     /// Completes the item and returns the text as the call's answer.
     pub(crate) async fn completed(
         mut self,
-        call: &Call,
-        outcome: Outcome<'_>,
+        call: &ToolInvocation,
+        outcome: CommandSummary<'_>,
         text: String,
     ) -> ToolOutput {
         self.0.status = outcome.status;
@@ -83,19 +87,19 @@ impl CommandItem {
     }
 
     /// Completes a started item whose command could not be started.
-    pub(crate) async fn not_started(mut self, call: &Call, text: String) -> ToolOutput {
+    pub(crate) async fn not_started(mut self, call: &ToolInvocation, text: String) -> ToolOutput {
         self.0.status = WorkStatus::Failed;
         self.close(call, text).await
     }
 
     /// Shows a command that was not allowed to run.
-    pub(crate) async fn declined(mut self, call: &Call, text: String) -> ToolOutput {
+    pub(crate) async fn declined(mut self, call: &ToolInvocation, text: String) -> ToolOutput {
         self.started(call).await;
         self.0.status = WorkStatus::Declined;
         self.close(call, text).await
     }
 
-    async fn close(self, call: &Call, text: String) -> ToolOutput {
+    async fn close(self, call: &ToolInvocation, text: String) -> ToolOutput {
         let success = matches!(
             self.0.status,
             WorkStatus::Completed | WorkStatus::InProgress
@@ -110,10 +114,10 @@ impl CommandItem {
     }
 }
 
-impl<'a> Outcome<'a> {
+impl<'a> CommandSummary<'a> {
     pub(crate) fn of_exit(
-        exit: &troupe_process::Exit,
-        capture: &'a Capture,
+        exit: &troupe_process::ProcessExit,
+        capture: &'a OutputCapture,
         elapsed: Duration,
     ) -> Self {
         let code = exit_code(exit);

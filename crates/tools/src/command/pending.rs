@@ -4,10 +4,10 @@
 use std::collections::VecDeque;
 
 use bytes::Bytes;
-use troupe_process::Exit;
+use troupe_process::ProcessExit;
 use troupe_protocol::command::OutputStream;
 
-use super::capture::Piece;
+use super::capture::OutputPiece;
 use crate::limits::{BACKLOG_BYTES_MAX, CAPTURE_BYTES_MAX};
 
 /// What a piece costs besides its bytes, so that a command that writes byte by byte stays
@@ -15,24 +15,24 @@ use crate::limits::{BACKLOG_BYTES_MAX, CAPTURE_BYTES_MAX};
 const PIECE_BYTES: usize = 64;
 
 #[derive(Debug, Default)]
-pub(super) struct Pending {
-    head: Vec<Piece>,
+pub(super) struct PendingOutput {
+    head: Vec<OutputPiece>,
     head_bytes: usize,
-    tail: VecDeque<Piece>,
+    tail: VecDeque<OutputPiece>,
     tail_bytes: usize,
     omitted_bytes: usize,
     /// How many calls look at the command right now.
     pub(super) watchers: usize,
-    pub(super) exit: Option<Exit>,
+    pub(super) exit: Option<ProcessExit>,
 }
 
-impl Pending {
+impl PendingOutput {
     /// Says whether more may be read. While somebody watches, nothing is given up.
     pub(super) fn has_room(&self) -> bool {
         self.watchers == 0 || self.head_bytes + self.tail_bytes < BACKLOG_BYTES_MAX
     }
 
-    pub(super) fn push(&mut self, piece: Piece) {
+    pub(super) fn push(&mut self, piece: OutputPiece) {
         let cost = cost(&piece);
         if self.tail.is_empty() && self.head_bytes + cost <= CAPTURE_BYTES_MAX / 2 {
             self.head_bytes += cost;
@@ -51,11 +51,11 @@ impl Pending {
     }
 
     /// Takes what is there, with the cut stated where it was made.
-    pub(super) fn take(&mut self) -> Vec<Piece> {
+    pub(super) fn take(&mut self) -> Vec<OutputPiece> {
         let mut pieces = std::mem::take(&mut self.head);
         if self.omitted_bytes > 0 {
             let note = format!("\n… {} bytes omitted …\n", self.omitted_bytes);
-            pieces.push(Piece {
+            pieces.push(OutputPiece {
                 stream: OutputStream::Stdout,
                 bytes: Bytes::from(note),
             });
@@ -68,7 +68,7 @@ impl Pending {
     }
 }
 
-fn cost(piece: &Piece) -> usize {
+fn cost(piece: &OutputPiece) -> usize {
     piece.bytes.len() + PIECE_BYTES
 }
 
@@ -76,14 +76,14 @@ fn cost(piece: &Piece) -> usize {
 mod tests {
     use super::*;
 
-    fn push(pending: &mut Pending, bytes: &[u8]) {
-        pending.push(Piece {
+    fn push(pending: &mut PendingOutput, bytes: &[u8]) {
+        pending.push(OutputPiece {
             stream: OutputStream::Stdout,
             bytes: Bytes::copy_from_slice(bytes),
         });
     }
 
-    fn text(pending: &mut Pending) -> Vec<u8> {
+    fn text(pending: &mut PendingOutput) -> Vec<u8> {
         let pieces = pending.take();
         pieces
             .iter()
@@ -93,7 +93,7 @@ mod tests {
 
     #[test]
     fn what_fits_comes_back_whole_and_once() {
-        let mut pending = Pending::default();
+        let mut pending = PendingOutput::default();
         push(&mut pending, b"one ");
         push(&mut pending, b"two");
         assert_eq!(text(&mut pending), b"one two");
@@ -102,7 +102,7 @@ mod tests {
 
     #[test]
     fn the_middle_is_given_up_and_counted() {
-        let mut pending = Pending::default();
+        let mut pending = PendingOutput::default();
         let written = 4 * CAPTURE_BYTES_MAX;
         for number in 0..written / 1024 {
             push(&mut pending, format!("{number:01024}").as_bytes());
@@ -123,7 +123,7 @@ mod tests {
 
     #[test]
     fn single_bytes_do_not_cost_more_memory() {
-        let mut pending = Pending::default();
+        let mut pending = PendingOutput::default();
         for _ in 0..CAPTURE_BYTES_MAX {
             push(&mut pending, b"x");
         }

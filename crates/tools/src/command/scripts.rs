@@ -1,18 +1,18 @@
 //! What a command names in writable roots: scripts and files that a confined command can rewrite.
 //! A yes that lasts counts for their contents, and not for what stands there later; and it lasts
-//! only if nothing else that can be rewritten is run (see [`Surroundings`]).
+//! only if nothing else that can be rewritten is run (see [`CommandContext`]).
 
 use std::path::PathBuf;
 
-use super::contained::Surroundings;
-use crate::digest::Digested;
+use super::contained::CommandContext;
+use crate::digest::FileDigest;
 use crate::limits::{COMMAND_SCRIPT_BYTES_MAX, COMMAND_WORDS_BOUND_MAX};
 use crate::safety;
 use crate::safety::script::{is_of_the_system, is_shell};
 
 /// What a lasting yes to a command is bound to.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub(crate) enum Scripts {
+pub(crate) enum ScriptDigests {
     /// Each place in a writable root that the command may name, with the SHA-256 of the file
     /// there; `None` if there is none, so that one that appears is noticed.
     Known(Vec<(PathBuf, Option<String>)>),
@@ -21,14 +21,14 @@ pub(crate) enum Scripts {
     Unknown,
 }
 
-impl Scripts {
+impl ScriptDigests {
     pub(crate) fn none() -> Self {
         Self::Known(Vec::new())
     }
 
     /// Looks at what the words name. Blocks on the file system.
-    pub(crate) fn look(argv: &[String], around: &Surroundings<'_>) -> Self {
-        let Surroundings { cwd, roots, .. } = around;
+    pub(crate) fn look(argv: &[String], around: &CommandContext<'_>) -> Self {
+        let CommandContext { cwd, roots, .. } = around;
         if roots.is_empty() {
             return Self::none();
         }
@@ -50,7 +50,7 @@ impl Scripts {
                 continue;
             }
             let sha256 = match &real {
-                Some(real) if real.is_file() => match Digested::look(real.clone()).sha256 {
+                Some(real) if real.is_file() => match FileDigest::look(real.clone()).sha256 {
                     Some(sha256) => Some(sha256),
                     None => return Self::Unknown,
                 },
@@ -74,7 +74,7 @@ impl Scripts {
 
 /// Tells whether a command is a script of a shell that runs contained programs alone. That it
 /// stays so is seen by its contents.
-fn is_contained_script(part: &[String], around: &Surroundings<'_>) -> bool {
+fn is_contained_script(part: &[String], around: &CommandContext<'_>) -> bool {
     let (file, needs_head) = match part {
         [shell, file, ..] if is_shell(shell) && is_of_the_system(shell) => (file, false),
         [file, ..] if file.contains('/') => (file, true),
@@ -156,16 +156,16 @@ mod tests {
         ["bash", "-lc", script].map(str::to_owned).to_vec()
     }
 
-    fn look(words: &str, cwd: &Path, roots: &[PathBuf]) -> Scripts {
+    fn look(words: &str, cwd: &Path, roots: &[PathBuf]) -> ScriptDigests {
         let variables = [("HOME", "/nowhere"), ("PATH", "/usr/bin:/bin")];
         let variables = variables.map(|(name, value)| (name.to_owned(), value.to_owned()));
-        let around = Surroundings {
+        let around = CommandContext {
             cwd,
             roots,
             variables: &Variables::from(variables),
             git_is_guarded: true,
         };
-        Scripts::look(&argv(words), &around)
+        ScriptDigests::look(&argv(words), &around)
     }
 
     #[test]
@@ -177,7 +177,10 @@ mod tests {
         for words in ["bash ./build.sh", "true;sh 'build.sh' --all", "ls build.sh"] {
             std::fs::write(&script, "true").unwrap();
             let first = look(words, root, &roots);
-            assert!(first.has_files() && first != Scripts::Unknown, "{words}");
+            assert!(
+                first.has_files() && first != ScriptDigests::Unknown,
+                "{words}"
+            );
             assert_eq!(look(words, root, &roots), first, "{words}");
             std::fs::write(&script, "true again").unwrap();
             let second = look(words, root, &roots);
@@ -185,7 +188,7 @@ mod tests {
         }
         std::fs::write(&script, "#!/bin/sh\necho built\n").unwrap();
         let bare = look("./build.sh", root, &roots);
-        assert!(bare.has_files() && bare != Scripts::Unknown);
+        assert!(bare.has_files() && bare != ScriptDigests::Unknown);
     }
 
     /// The script is the same afterwards; what it runs is not.
@@ -205,7 +208,7 @@ mod tests {
             for words in ["bash ./build.sh", "./build.sh"] {
                 assert_eq!(
                     look(words, root, &roots),
-                    Scripts::Unknown,
+                    ScriptDigests::Unknown,
                     "{words}: {text}"
                 );
             }
@@ -222,9 +225,17 @@ mod tests {
             "sh `which x`",
             "make test",
         ] {
-            assert_eq!(look(words, &roots[0], &roots), Scripts::Unknown, "{words}");
+            assert_eq!(
+                look(words, &roots[0], &roots),
+                ScriptDigests::Unknown,
+                "{words}"
+            );
             // Nothing can be rewritten where nothing is writable.
-            assert_eq!(look(words, &roots[0], &[]), Scripts::none(), "{words}");
+            assert_eq!(
+                look(words, &roots[0], &[]),
+                ScriptDigests::none(),
+                "{words}"
+            );
         }
     }
 }

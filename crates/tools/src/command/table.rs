@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::terminal::Terminal;
+use super::terminal::CommandTerminal;
 use crate::limits::{TERMINALS_MAX, TERMINALS_PROTECTED};
 
 /// What the model calls a command in the background by.
@@ -22,13 +22,13 @@ impl fmt::Display for TerminalId {
 }
 
 #[derive(Debug, Default)]
-pub(crate) struct Terminals {
-    table: Mutex<Table>,
+pub(crate) struct BackgroundTerminals {
+    table: Mutex<TerminalTable>,
 }
 
 #[derive(Debug, Default)]
-struct Table {
-    entries: BTreeMap<TerminalId, Entry>,
+struct TerminalTable {
+    entries: BTreeMap<TerminalId, TerminalEntry>,
     ids: u32,
     /// Grows at each use; stands for the time of it.
     uses: u64,
@@ -36,26 +36,31 @@ struct Table {
 }
 
 #[derive(Debug)]
-struct Entry {
-    terminal: Arc<Terminal>,
+struct TerminalEntry {
+    terminal: Arc<CommandTerminal>,
     last_use: u64,
 }
 
-impl Terminals {
+impl BackgroundTerminals {
     /// Takes a command in. When there are too many, the one returned beside its number has to
     /// make room: its owner is the caller now.
-    pub(crate) fn insert(&self, terminal: Arc<Terminal>) -> (TerminalId, Option<Evicted>) {
+    pub(crate) fn insert(
+        &self,
+        terminal: Arc<CommandTerminal>,
+    ) -> (TerminalId, Option<EvictedTerminal>) {
         let mut table = self.lock();
         let evicted = table.make_room();
         table.ids += 1;
         let id = TerminalId(table.ids);
         let last_use = table.next_use();
-        table.entries.insert(id, Entry { terminal, last_use });
+        table
+            .entries
+            .insert(id, TerminalEntry { terminal, last_use });
         (id, evicted)
     }
 
     /// Returns the command of this number; `Err` lists the numbers there are.
-    pub(crate) fn find(&self, id: TerminalId) -> Result<Arc<Terminal>, String> {
+    pub(crate) fn find(&self, id: TerminalId) -> Result<Arc<CommandTerminal>, String> {
         let mut table = self.lock();
         let last_use = table.next_use();
         if let Some(entry) = table.entries.get_mut(&id) {
@@ -89,41 +94,41 @@ impl Terminals {
         futures_util::future::join_all(ends).await;
     }
 
-    fn lock(&self) -> MutexGuard<'_, Table> {
+    fn lock(&self) -> MutexGuard<'_, TerminalTable> {
         self.table.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 /// A command that had to make room.
 #[derive(Debug)]
-pub(crate) struct Evicted {
+pub(crate) struct EvictedTerminal {
     pub id: TerminalId,
-    pub terminal: Arc<Terminal>,
+    pub terminal: Arc<CommandTerminal>,
 }
 
-impl Table {
+impl TerminalTable {
     fn next_use(&mut self) -> u64 {
         self.uses += 1;
         self.uses
     }
 
-    fn make_room(&mut self) -> Option<Evicted> {
+    fn make_room(&mut self) -> Option<EvictedTerminal> {
         if self.entries.len() < TERMINALS_MAX {
             return None;
         }
-        let standing = self.entries.iter().map(|(id, entry)| Standing {
+        let standing = self.entries.iter().map(|(id, entry)| EvictionCandidate {
             id: *id,
             last_use: entry.last_use,
             exited: entry.terminal.has_exited(),
         });
-        let id = victim(standing.collect())?;
+        let id = choose_evicted(standing.collect())?;
         let terminal = self.entries.remove(&id)?.terminal;
-        Some(Evicted { id, terminal })
+        Some(EvictedTerminal { id, terminal })
     }
 }
 
 #[derive(Debug, Clone, Copy)]
-struct Standing {
+struct EvictionCandidate {
     id: TerminalId,
     last_use: u64,
     exited: bool,
@@ -131,7 +136,7 @@ struct Standing {
 
 /// Chooses what makes room: the longest unused one, exited ones first, never one of the
 /// [`TERMINALS_PROTECTED`] most recently used.
-fn victim(mut entries: Vec<Standing>) -> Option<TerminalId> {
+fn choose_evicted(mut entries: Vec<EvictionCandidate>) -> Option<TerminalId> {
     entries.sort_by_key(|entry| entry.last_use);
     entries.truncate(entries.len().saturating_sub(TERMINALS_PROTECTED));
     let exited = entries.iter().find(|entry| entry.exited);
@@ -144,12 +149,14 @@ mod tests {
 
     /// `x` marks an exited one; the list goes from the longest unused to the newest.
     fn check(entries: &str, expected: Option<u32>) {
-        let entries = (0..).zip(entries.chars()).map(|(number, mark)| Standing {
-            id: TerminalId(number),
-            last_use: number.into(),
-            exited: mark == 'x',
-        });
-        assert_eq!(victim(entries.collect()), expected.map(TerminalId));
+        let entries = (0..)
+            .zip(entries.chars())
+            .map(|(number, mark)| EvictionCandidate {
+                id: TerminalId(number),
+                last_use: number.into(),
+                exited: mark == 'x',
+            });
+        assert_eq!(choose_evicted(entries.collect()), expected.map(TerminalId));
     }
 
     #[test]

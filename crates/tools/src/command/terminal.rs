@@ -1,6 +1,6 @@
 //! One running command and the task that attends it.
 //!
-//! The task owns the process: it reads what the command writes into [`Pending`], writes what
+//! The task owns the process: it reads what the command writes into [`PendingOutput`], writes what
 //! the model types, and ends the command when told to. Calls come and go; they look at the
 //! pending output for as long as they have patience. One that writes without end is ended.
 
@@ -12,29 +12,29 @@ use bytes::Bytes;
 use tokio::sync::{Notify, mpsc, oneshot, watch};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::AbortOnDropHandle;
-use troupe_process::{Exit, KillOutcome, Killer, LeftBehind, Process, ProcessEvent};
+use troupe_process::{CommandKiller, KillOutcome, LeftBehind, Process, ProcessEvent, ProcessExit};
 use troupe_protocol::command::OutputStream;
 use troupe_protocol::discard;
 use troupe_protocol::policy::SandboxPolicy;
 
-use super::capture::{Capture, Piece};
-use super::pending::Pending;
-use crate::call::Call;
+use super::capture::{OutputCapture, OutputPiece};
+use super::pending::PendingOutput;
+use crate::call::ToolInvocation;
 use crate::limits::{COMMAND_OUTPUT_BYTES_MAX, INPUT_QUEUE_MAX};
-use crate::policy::Sandbox;
+use crate::policy::SandboxChoice;
 
 /// A running command. Dropping it kills the command and everything that it started.
 #[derive(Debug)]
-pub(crate) struct Terminal {
+pub(crate) struct CommandTerminal {
     pub argv: Vec<String>,
     pub cwd: PathBuf,
     pub kind: TerminalKind,
     /// What the session's commands might do when it was begun.
     pub begun_under: SandboxPolicy,
-    pub sandbox: Sandbox,
-    shared: Arc<Shared>,
-    input: mpsc::Sender<Typed>,
-    killer: Killer,
+    pub sandbox: SandboxChoice,
+    shared: Arc<TerminalState>,
+    input: mpsc::Sender<TypedInput>,
+    killer: CommandKiller,
     stop: CancellationToken,
     /// Owned: when the terminal goes, so does the task, and with it the process.
     _attendant: AbortOnDropHandle<()>,
@@ -50,8 +50,8 @@ pub(crate) enum TerminalKind {
 
 /// Why looking at a command ended.
 #[derive(Debug)]
-pub(crate) enum Ending {
-    Exited(Exit),
+pub(crate) enum WatchOutcome {
+    Exited(ProcessExit),
     /// The time was up first.
     Running,
     /// The call was cancelled first.
@@ -59,8 +59,8 @@ pub(crate) enum Ending {
 }
 
 #[derive(Debug)]
-struct Shared {
-    pending: Mutex<Pending>,
+struct TerminalState {
+    pending: Mutex<PendingOutput>,
     /// Touched at every change of `pending`.
     news: watch::Sender<()>,
     /// Wakes the attendant when it may read again.
@@ -68,21 +68,21 @@ struct Shared {
 }
 
 #[derive(Debug)]
-struct Typed {
+struct TypedInput {
     bytes: Vec<u8>,
     written: oneshot::Sender<std::io::Result<()>>,
 }
 
-impl Terminal {
+impl CommandTerminal {
     pub(crate) fn new(
         process: Process,
         argv: Vec<String>,
         cwd: PathBuf,
         kind: TerminalKind,
         begun_under: SandboxPolicy,
-        sandbox: Sandbox,
+        sandbox: SandboxChoice,
     ) -> Self {
-        let shared = Arc::new(Shared {
+        let shared = Arc::new(TerminalState {
             pending: Mutex::default(),
             news: watch::Sender::new(()),
             room: Notify::new(),
@@ -107,24 +107,29 @@ impl Terminal {
 
     /// Passes on and keeps what the command writes until it ends, `until`, or the call is
     /// cancelled.
-    pub(crate) async fn watch(&self, call: &Call, until: Instant, capture: &mut Capture) -> Ending {
-        let _watching = Watching::new(&self.shared);
+    pub(crate) async fn watch(
+        &self,
+        call: &ToolInvocation,
+        until: Instant,
+        capture: &mut OutputCapture,
+    ) -> WatchOutcome {
+        let _watching = WatcherGuard::new(&self.shared);
         let mut news = self.shared.news.subscribe();
         let deadline = tokio::time::sleep_until(until.into());
         tokio::pin!(deadline);
         loop {
             let is_late = Instant::now() >= until;
             if let Some(exit) = self.drain(call, capture).await {
-                return Ending::Exited(exit);
+                return WatchOutcome::Exited(exit);
             }
             if is_late {
-                return Ending::Running;
+                return WatchOutcome::Running;
             }
             tokio::select! {
                 // A command that never stops writing is news for ever: time and the person
                 // come first.
                 biased;
-                () = call.cancel.cancelled() => return Ending::Cancelled,
+                () = call.cancel.cancelled() => return WatchOutcome::Cancelled,
                 () = &mut deadline => {}
                 // The sender lives in `self`, so this is always news.
                 _ = news.changed() => {}
@@ -134,11 +139,12 @@ impl Terminal {
 
     /// Tells whether the command left the sandbox that its session had.
     pub(crate) fn is_outside(&self) -> bool {
-        self.sandbox == Sandbox::Unconfined && self.begun_under != SandboxPolicy::DangerFullAccess
+        self.sandbox == SandboxChoice::Unconfined
+            && self.begun_under != SandboxPolicy::DangerFullAccess
     }
 
     /// Ends the command and everything it started, and takes the rest of its output.
-    pub(crate) async fn kill(&self, call: &Call, capture: &mut Capture) {
+    pub(crate) async fn kill(&self, call: &ToolInvocation, capture: &mut OutputCapture) {
         self.end().await;
         self.drain(call, capture).await;
     }
@@ -161,7 +167,7 @@ impl Terminal {
     pub(crate) async fn type_in(&self, bytes: Vec<u8>) -> std::io::Result<()> {
         let ended = || std::io::Error::from(std::io::ErrorKind::BrokenPipe);
         let (written, done) = oneshot::channel();
-        let typed = Typed { bytes, written };
+        let typed = TypedInput { bytes, written };
         self.input.send(typed).await.map_err(|_| ended())?;
         done.await.map_err(|_| ended())?
     }
@@ -171,7 +177,11 @@ impl Terminal {
         self.killer.interrupt();
     }
 
-    async fn drain(&self, call: &Call, capture: &mut Capture) -> Option<Exit> {
+    async fn drain(
+        &self,
+        call: &ToolInvocation,
+        capture: &mut OutputCapture,
+    ) -> Option<ProcessExit> {
         let (pieces, exit) = self.shared.take();
         for piece in pieces {
             capture.take(piece, call.channel.as_ref()).await;
@@ -180,17 +190,17 @@ impl Terminal {
     }
 }
 
-impl Shared {
-    fn lock(&self) -> MutexGuard<'_, Pending> {
+impl TerminalState {
+    fn lock(&self) -> MutexGuard<'_, PendingOutput> {
         self.pending.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn change(&self, change: impl FnOnce(&mut Pending)) {
+    fn change(&self, change: impl FnOnce(&mut PendingOutput)) {
         change(&mut self.lock());
         self.news.send_replace(());
     }
 
-    fn take(&self) -> (Vec<Piece>, Option<Exit>) {
+    fn take(&self) -> (Vec<OutputPiece>, Option<ProcessExit>) {
         let mut pending = self.lock();
         let taken = (pending.take(), pending.exit.clone());
         drop(pending);
@@ -202,16 +212,16 @@ impl Shared {
 /// A call that watches. While there is one, a command that writes faster than the call passes
 /// on has to wait; without one its output is cut instead, so that it never waits for a look.
 #[derive(Debug)]
-struct Watching<'a>(&'a Shared);
+struct WatcherGuard<'a>(&'a TerminalState);
 
-impl<'a> Watching<'a> {
-    fn new(shared: &'a Shared) -> Self {
+impl<'a> WatcherGuard<'a> {
+    fn new(shared: &'a TerminalState) -> Self {
         shared.lock().watchers += 1;
         Self(shared)
     }
 }
 
-impl Drop for Watching<'_> {
+impl Drop for WatcherGuard<'_> {
     fn drop(&mut self) {
         self.0.lock().watchers -= 1;
         self.0.room.notify_one();
@@ -220,26 +230,28 @@ impl Drop for Watching<'_> {
 
 /// However the attendant ends, nobody is left waiting for the end of its command.
 #[derive(Debug)]
-struct Attendance {
-    shared: Arc<Shared>,
+struct AttendantGuard {
+    shared: Arc<TerminalState>,
     began: Instant,
 }
 
-impl Drop for Attendance {
+impl Drop for AttendantGuard {
     fn drop(&mut self) {
         self.shared.change(|pending| {
-            pending.exit.get_or_insert_with(|| lost(self.began));
+            pending
+                .exit
+                .get_or_insert_with(|| unreported_exit(self.began));
         });
     }
 }
 
 async fn attend(
     mut process: Process,
-    mut typed: mpsc::Receiver<Typed>,
+    mut typed: mpsc::Receiver<TypedInput>,
     stop: CancellationToken,
-    shared: Arc<Shared>,
+    shared: Arc<TerminalState>,
 ) {
-    let _attendance = Attendance {
+    let _attendance = AttendantGuard {
         shared: Arc::clone(&shared),
         began: Instant::now(),
     };
@@ -251,7 +263,7 @@ async fn attend(
             event = process.next(), if has_room => match event {
                 Some(ProcessEvent::Output { stream, bytes }) => {
                     written_bytes += bytes.len() as u64;
-                    shared.change(|pending| pending.push(Piece { stream, bytes }));
+                    shared.change(|pending| pending.push(OutputPiece { stream, bytes }));
                     if is_flood(written_bytes) {
                         stop.cancel();
                     }
@@ -267,7 +279,7 @@ async fn attend(
                 None => return,
             },
             () = shared.room.notified(), if !has_room => {}
-            Some(Typed { bytes, written }) = typed.recv() => {
+            Some(TypedInput { bytes, written }) = typed.recv() => {
                 let result = tokio::select! {
                     result = process.write_stdin(&bytes) => result,
                     () = stop.cancelled() => Err(std::io::ErrorKind::Interrupted.into()),
@@ -292,21 +304,21 @@ fn is_flood(written_bytes: u64) -> bool {
 }
 
 /// The last words of its output, for the model and for people.
-fn flood_note() -> Piece {
+fn flood_note() -> OutputPiece {
     let mib = COMMAND_OUTPUT_BYTES_MAX >> 20;
     let note = format!(
         "\n… the command was ended: it had written more than {mib} MiB; send its output to a \
          file, or show less of it …\n"
     );
-    Piece {
+    OutputPiece {
         stream: OutputStream::Stderr,
         bytes: Bytes::from(note),
     }
 }
 
 /// The end of a process of which the kernel did not tell in time.
-fn lost(began: Instant) -> Exit {
-    Exit {
+fn unreported_exit(began: Instant) -> ProcessExit {
+    ProcessExit {
         code: None,
         signal: Some(libc::SIGKILL),
         denial: None,

@@ -3,20 +3,20 @@
 use std::borrow::Cow;
 use std::time::Duration;
 
-use troupe_process::{Denial, Exit, LeftBehind, OutputBuffer};
+use troupe_process::{LeftBehind, OutputBuffer, ProcessExit, SandboxDenial};
 use troupe_protocol::command::WorkStatus;
 use troupe_protocol::policy::ApprovalPolicy;
 
-use super::capture::Capture;
-use super::item::Outcome;
+use super::capture::OutputCapture;
+use super::item::CommandSummary;
 use super::table::TerminalId;
 use crate::blocking::aborted_text;
 use crate::lines;
-use crate::policy::{self, Watched};
+use crate::policy::{self, WatchStart};
 use crate::truncate;
 
 /// Returns the exit code as a shell would: a signal is 128 and its number.
-pub(crate) fn exit_code(exit: &Exit) -> i32 {
+pub(crate) fn exit_code(exit: &ProcessExit) -> i32 {
     match (exit.code, exit.signal) {
         (Some(code), _) => code,
         (None, Some(signal)) => 128 + signal,
@@ -25,11 +25,15 @@ pub(crate) fn exit_code(exit: &Exit) -> i32 {
 }
 
 /// Returns what else the model should know about a command that ended.
-pub(crate) fn remarks(exit: &Exit, approval: ApprovalPolicy, watched: Watched) -> Vec<String> {
+pub(crate) fn remarks(
+    exit: &ProcessExit,
+    approval: ApprovalPolicy,
+    watched: WatchStart,
+) -> Vec<String> {
     let mut remarks = Vec::new();
     // What went well did not need what was stopped: `mkdir -p` tries what is there already. But
     // what was moved aside afterwards had gone well too.
-    let is_news = |denial: &&Denial| denial.moved_aside || !exit.is_success();
+    let is_news = |denial: &&SandboxDenial| denial.moved_aside || !exit.is_success();
     if let Some(denial) = exit.denial.as_ref().filter(is_news) {
         let hint = policy::denial_hint(approval, watched);
         remarks.push(format!("Sandbox: stopped {}; {hint}", denial.what));
@@ -86,8 +90,8 @@ impl OneShot<'_> {
 
 /// How a command in the background stands.
 #[derive(Debug, Clone, Copy)]
-pub(crate) enum Standing<'a> {
-    Exited(&'a Exit),
+pub(crate) enum BackgroundStatus<'a> {
+    Exited(&'a ProcessExit),
     Running(TerminalId),
     /// It was ended because the call was cancelled.
     Aborted,
@@ -95,17 +99,17 @@ pub(crate) enum Standing<'a> {
 
 /// The answer of a look at a command that may go on.
 #[derive(Debug)]
-pub(crate) struct Look<'a> {
+pub(crate) struct BackgroundReport<'a> {
     /// Counts the answers of the session.
     pub number: u32,
     pub elapsed: Duration,
-    pub standing: Standing<'a>,
-    pub capture: &'a Capture,
+    pub standing: BackgroundStatus<'a>,
+    pub capture: &'a OutputCapture,
     pub tokens_max: usize,
-    pub watched: Watched,
+    pub watched: WatchStart,
 }
 
-impl<'a> Look<'a> {
+impl<'a> BackgroundReport<'a> {
     pub(crate) fn render(&self, approval: ApprovalPolicy) -> String {
         let mut text = format!(
             "Chunk ID: {:06x}\nWall time: {:.4} seconds\n",
@@ -113,20 +117,20 @@ impl<'a> Look<'a> {
             self.elapsed.as_secs_f64()
         );
         match self.standing {
-            Standing::Exited(exit) => {
+            BackgroundStatus::Exited(exit) => {
                 let code = exit_code(exit);
                 lines::push(&mut text, format_args!("Process exited with code {code}"));
                 for remark in remarks(exit, approval, self.watched) {
                     lines::push(&mut text, &remark);
                 }
             }
-            Standing::Running(id) => {
+            BackgroundStatus::Running(id) => {
                 lines::push(
                     &mut text,
                     format_args!("Process running with session ID {id}"),
                 );
             }
-            Standing::Aborted => {
+            BackgroundStatus::Aborted => {
                 let aborted = aborted_text(self.elapsed);
                 lines::push(&mut text, format_args!("Process {aborted}"));
             }
@@ -143,15 +147,15 @@ impl<'a> Look<'a> {
         text
     }
 
-    pub(crate) fn outcome(&self) -> Outcome<'a> {
+    pub(crate) fn outcome(&self) -> CommandSummary<'a> {
         let (status, exit_code) = match self.standing {
-            Standing::Exited(exit) => {
-                return Outcome::of_exit(exit, self.capture, self.elapsed);
+            BackgroundStatus::Exited(exit) => {
+                return CommandSummary::of_exit(exit, self.capture, self.elapsed);
             }
-            Standing::Running(_) => (WorkStatus::InProgress, None),
-            Standing::Aborted => (WorkStatus::Failed, None),
+            BackgroundStatus::Running(_) => (WorkStatus::InProgress, None),
+            BackgroundStatus::Aborted => (WorkStatus::Failed, None),
         };
-        Outcome {
+        CommandSummary {
             status,
             exit_code,
             capture: self.capture,

@@ -7,68 +7,69 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 use troupe_protocol::command::FileChanges;
 
-use crate::blocking::Stop;
-use crate::digest::Digested;
-use crate::patch::{Found, Patch, Plan, PlanError, Roots, plan};
-use crate::policy::Reach;
+use crate::blocking::WorkDeadline;
+use crate::digest::FileDigest;
+use crate::patch::{FileSighting, Patch, PatchPlan, PatchRoots, PlanError, plan};
+use crate::policy::EditReach;
 use crate::worker::FileWork;
 
 /// A patch to be tried against its files. Writes nothing.
 #[derive(Debug, Serialize, Deserialize)]
-pub(crate) struct Planning {
+pub(crate) struct PlanPatchWork {
     pub body: Arc<str>,
     pub cwd: PathBuf,
-    pub roots: Roots,
+    pub roots: PatchRoots,
 }
 
 /// A patch that fits its files, and whether it stays where it may write.
 #[derive(Debug, Serialize, Deserialize)]
-pub(crate) struct Planned {
+pub(crate) struct PlannedPatch {
     pub changes: FileChanges,
     /// Every file that is written or removed, as it is before.
-    pub touched: Vec<Digested>,
-    pub reach: Reach,
+    pub touched: Vec<FileDigest>,
+    pub reach: EditReach,
     /// The directories that it has to write in.
     pub directories: Vec<PathBuf>,
-    pub found: Vec<Found>,
+    pub found: Vec<FileSighting>,
 }
 
 /// A patch to be applied, if its files are still as they were when it was planned.
 #[derive(Debug, Serialize, Deserialize)]
-pub(crate) struct Applying {
+pub(crate) struct ApplyPatchWork {
     pub body: Arc<str>,
     pub cwd: PathBuf,
-    pub roots: Roots,
-    pub found: Vec<Found>,
+    pub roots: PatchRoots,
+    pub found: Vec<FileSighting>,
 }
 
-impl FileWork for Planning {
-    type Answer = Planned;
+impl FileWork for PlanPatchWork {
+    type Answer = PlannedPatch;
     const TIME_MAX: Option<Duration> = None;
 
-    fn run(self, _: &Stop) -> Result<Planned, String> {
+    fn run(self, _: &WorkDeadline) -> Result<PlannedPatch, String> {
         let patch = Patch::parse(&self.body).map_err(|error| error.to_string())?;
         let (plan, reach) = match plan(&patch, &self.cwd, &self.roots) {
-            Ok(plan) => (plan, Reach::Inside),
+            Ok(plan) => (plan, EditReach::Inside),
             Err(error) => {
                 let path = forbidden(&error, &self.cwd).ok_or_else(|| error.to_string())?;
-                let plan = plan(&patch, &self.cwd, &Roots::Unrestricted);
+                let plan = plan(&patch, &self.cwd, &PatchRoots::Unrestricted);
                 let why = error.to_string();
                 (
                     plan.map_err(|error| error.to_string())?,
-                    Reach::Outside { path, why },
+                    EditReach::Outside { path, why },
                 )
             }
         };
-        Planned::new(&plan, reach).map_err(|error| format!("its files cannot be found: {error}"))
+        PlannedPatch::new(&plan, reach)
+            .map_err(|error| format!("its files cannot be found: {error}"))
     }
 }
 
-impl Planned {
-    fn new(plan: &Plan, reach: Reach) -> std::io::Result<Self> {
+impl PlannedPatch {
+    fn new(plan: &PatchPlan, reach: EditReach) -> std::io::Result<Self> {
         Ok(Self {
             changes: plan.changes().clone(),
-            touched: plan.touched().into_iter().map(Digested::look).collect(),
+            touched: plan.touched().into_iter().map(FileDigest::look).collect(),
             reach,
             directories: plan.directories()?.into_iter().collect(),
             found: plan.found()?,
@@ -86,12 +87,12 @@ fn forbidden(error: &PlanError, cwd: &Path) -> Option<PathBuf> {
     }
 }
 
-impl FileWork for Applying {
+impl FileWork for ApplyPatchWork {
     /// The summary for the model.
     type Answer = String;
     const TIME_MAX: Option<Duration> = None;
 
-    fn run(self, _: &Stop) -> Result<String, String> {
+    fn run(self, _: &WorkDeadline) -> Result<String, String> {
         let patch = Patch::parse(&self.body).map_err(|error| error.to_string())?;
         let plan = plan(&patch, &self.cwd, &self.roots)
             .map_err(|error| format!("{error}; nothing was changed"))?;

@@ -9,18 +9,18 @@ use tokio::sync::oneshot;
 use troupe_protocol::approval::{ReviewDecision, UserInputRequest, UserInputResponse};
 use troupe_protocol::history::{ContentItem, ToolOutputBody};
 
-use super::{HookEvent, Hooks, Refusal, ToolAnswer, ToolCalled};
-use crate::call::{Ask, Call, Channel, ToolEvent, ToolInput};
+use super::{HookEvent, HookRefusal, HookSet, ToolAnswer, ToolCalled};
+use crate::call::{ApprovalQuestion, CallChannel, ToolEvent, ToolInput, ToolInvocation};
 use crate::item;
 use crate::limits::HOOK_TOOL_OUTPUT_BYTES_MAX;
 use crate::tool::{Tool, ToolOutput};
 
 /// Runs a call if the hooks let it, and tells them what came of it. `run` runs the tool.
 pub(crate) async fn around<F: Future<Output = ToolOutput>>(
-    hooks: &Arc<Hooks>,
+    hooks: &Arc<HookSet>,
     tool: &dyn Tool,
-    call: Call,
-    run: impl FnOnce(Call) -> F,
+    call: ToolInvocation,
+    run: impl FnOnce(ToolInvocation) -> F,
 ) -> ToolOutput {
     let told = call.clone();
     let name = tool.spec().name();
@@ -32,7 +32,7 @@ pub(crate) async fn around<F: Future<Output = ToolOutput>>(
             return item::failed(&told, name, "aborted before it was run".to_owned()).await;
         }
     };
-    if let Err(Refusal { hook, reason }) = allowed {
+    if let Err(HookRefusal { hook, reason }) = allowed {
         let text = format!("the call was refused by the user's hook {hook}: {reason}");
         return item::failed(&told, name, text).await;
     }
@@ -41,7 +41,7 @@ pub(crate) async fn around<F: Future<Output = ToolOutput>>(
         tool: name.to_owned(),
         call: call.clone(),
     };
-    let output = run(Call {
+    let output = run(ToolInvocation {
         channel: Arc::new(channel),
         ..call
     })
@@ -56,8 +56,8 @@ pub(crate) async fn around<F: Future<Output = ToolOutput>>(
     }
 }
 
-impl Hooks {
-    async fn before(&self, tool: &dyn Tool, call: &Call) -> Result<(), Refusal> {
+impl HookSet {
+    async fn before(&self, tool: &dyn Tool, call: &ToolInvocation) -> Result<(), HookRefusal> {
         let name = tool.spec().name();
         let channel = &*call.channel;
         let event = || ToolCalled::new(name, call);
@@ -76,7 +76,12 @@ impl Hooks {
         Ok(())
     }
 
-    async fn after(&self, name: &str, call: &Call, output: &ToolOutput) -> Result<(), Refusal> {
+    async fn after(
+        &self,
+        name: &str,
+        call: &ToolInvocation,
+        output: &ToolOutput,
+    ) -> Result<(), HookRefusal> {
         if self.settings.after_tool.is_empty() {
             return Ok(());
         }
@@ -95,13 +100,18 @@ impl Hooks {
             .await
     }
 
-    async fn on_approval(&self, name: &str, call: &Call, ask: &Ask) -> Result<(), Refusal> {
+    async fn on_approval(
+        &self,
+        name: &str,
+        call: &ToolInvocation,
+        ask: &ApprovalQuestion,
+    ) -> Result<(), HookRefusal> {
         if self.settings.on_approval.is_empty() {
             return Ok(());
         }
         let request = match ask {
-            Ask::Exec(request) => json!(request),
-            Ask::Patch(request) => json!(request),
+            ApprovalQuestion::Exec(request) => json!(request),
+            ApprovalQuestion::Patch(request) => json!(request),
         };
         let event = HookEvent::OnApproval {
             tool: ToolCalled::new(name, call),
@@ -114,7 +124,7 @@ impl Hooks {
 }
 
 impl<'a> ToolCalled<'a> {
-    fn new(name: &'a str, call: &'a Call) -> Self {
+    fn new(name: &'a str, call: &'a ToolInvocation) -> Self {
         let text = || Value::String(call.input.as_str().to_owned());
         let input = match &call.input {
             ToolInput::Json(json) => serde_json::from_str(json).unwrap_or_else(|_| text()),
@@ -139,8 +149,8 @@ fn output_text(body: &ToolOutputBody) -> Cow<'_, str> {
 }
 
 /// The tool has run: all that is left is to say what is wrong with that.
-fn with_objection(mut output: ToolOutput, objection: &Refusal) -> ToolOutput {
-    let Refusal { hook, reason } = objection;
+fn with_objection(mut output: ToolOutput, objection: &HookRefusal) -> ToolOutput {
+    let HookRefusal { hook, reason } = objection;
     let note = format!("The user's hook {hook} objects to this: {reason}");
     match &mut output.body {
         ToolOutputBody::Text(text) => {
@@ -155,16 +165,16 @@ fn with_objection(mut output: ToolOutput, objection: &Refusal) -> ToolOutput {
 /// Lets hooks have a word before a person is asked.
 #[derive(Debug)]
 struct HookedChannel {
-    hooks: Arc<Hooks>,
+    hooks: Arc<HookSet>,
     tool: String,
     /// With the channel to the session.
-    call: Call,
+    call: ToolInvocation,
 }
 
 impl HookedChannel {
     /// Returns the word of the hooks, if they do not leave it to a person.
-    async fn hooked(&self, ask: &Ask) -> Result<(), ReviewDecision> {
-        let Err(Refusal { hook, reason }) =
+    async fn hooked(&self, ask: &ApprovalQuestion) -> Result<(), ReviewDecision> {
+        let Err(HookRefusal { hook, reason }) =
             self.hooks.on_approval(&self.tool, &self.call, ask).await
         else {
             return Ok(());
@@ -176,12 +186,12 @@ impl HookedChannel {
 }
 
 #[async_trait]
-impl Channel for HookedChannel {
+impl CallChannel for HookedChannel {
     async fn report(&self, event: ToolEvent) {
         self.call.channel.report(event).await;
     }
 
-    async fn ask(&self, ask: Ask) -> ReviewDecision {
+    async fn ask(&self, ask: ApprovalQuestion) -> ReviewDecision {
         match self.hooked(&ask).await {
             Ok(()) => self.call.channel.ask(ask).await,
             Err(denied) => denied,
@@ -190,7 +200,7 @@ impl Channel for HookedChannel {
 
     async fn ask_unless_settled(
         &self,
-        ask: Ask,
+        ask: ApprovalQuestion,
         settled: oneshot::Receiver<ReviewDecision>,
     ) -> ReviewDecision {
         match self.hooked(&ask).await {

@@ -66,7 +66,7 @@ pub struct ToolAnswer<'a> {
 
 /// The name of an event, as it is configured.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Moment {
+pub(super) enum HookEventName {
     BeforeTool,
     AfterTool,
     OnSpawn,
@@ -75,18 +75,18 @@ pub(super) enum Moment {
 }
 
 impl HookEvent<'_> {
-    pub(super) fn moment(&self) -> Moment {
+    pub(super) fn moment(&self) -> HookEventName {
         match self {
-            Self::BeforeTool { .. } => Moment::BeforeTool,
-            Self::AfterTool { .. } => Moment::AfterTool,
-            Self::OnSpawn { .. } => Moment::OnSpawn,
-            Self::OnStop { .. } => Moment::OnStop,
-            Self::OnApproval { .. } => Moment::OnApproval,
+            Self::BeforeTool { .. } => HookEventName::BeforeTool,
+            Self::AfterTool { .. } => HookEventName::AfterTool,
+            Self::OnSpawn { .. } => HookEventName::OnSpawn,
+            Self::OnStop { .. } => HookEventName::OnStop,
+            Self::OnApproval { .. } => HookEventName::OnApproval,
         }
     }
 }
 
-impl fmt::Display for Moment {
+impl fmt::Display for HookEventName {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::BeforeTool => "before_tool",

@@ -8,16 +8,16 @@ use std::time::Duration;
 use serde::Deserialize;
 use tokio::time::timeout;
 use troupe_process::{
-    CommandSpec, Confinement, Exit, Launcher, Process, ProcessEvent, SpawnError, StdinMode,
+    CommandSpec, Confinement, Launcher, Process, ProcessEvent, ProcessExit, SpawnError, StdinMode,
 };
 use troupe_protocol::command::OutputStream;
 
-use super::event::Moment;
+use super::event::HookEventName;
 use super::settings::{Hook, HookCommand};
 use crate::limits::{HOOK_OUTPUT_BYTES_MAX, HOOK_REASON_BYTES_MAX};
 
 #[derive(Debug)]
-pub(super) struct Runner {
+pub(super) struct HookRunner {
     pub launcher: Launcher,
     pub environment: BTreeMap<String, String>,
     pub shell: PathBuf,
@@ -25,7 +25,7 @@ pub(super) struct Runner {
 
 /// How it went.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Ran {
+pub(super) enum HookOutcome {
     Allowed,
     Refused { reason: String },
     Failed { why: String },
@@ -34,16 +34,22 @@ pub(super) enum Ran {
 /// The exit code that refuses.
 const REFUSAL_CODE: i32 = 2;
 
-impl Runner {
+impl HookRunner {
     /// Runs the hook to its end, or to the end of its time. Dropping the future ends it too.
-    pub(super) async fn run(&self, hook: &Hook, moment: Moment, input: &[u8], cwd: &Path) -> Ran {
-        let failed = |why: String| Ran::Failed { why };
+    pub(super) async fn run(
+        &self,
+        hook: &Hook,
+        moment: HookEventName,
+        input: &[u8],
+        cwd: &Path,
+    ) -> HookOutcome {
+        let failed = |why: String| HookOutcome::Failed { why };
         let mut process = match self.start(hook, moment, cwd).await {
             Ok(process) => process,
             Err(error) => return failed(error.to_string()),
         };
         let limit = Duration::from_secs_f64(hook.timeout_sec);
-        match timeout(limit, talk(&mut process, input)).await {
+        match timeout(limit, exchange(&mut process, input)).await {
             Ok(Ok(told)) => told.verdict(),
             Ok(Err(error)) => failed(error.to_string()),
             Err(_) => {
@@ -56,7 +62,12 @@ impl Runner {
         }
     }
 
-    async fn start(&self, hook: &Hook, moment: Moment, cwd: &Path) -> Result<Process, SpawnError> {
+    async fn start(
+        &self,
+        hook: &Hook,
+        moment: HookEventName,
+        cwd: &Path,
+    ) -> Result<Process, SpawnError> {
         let argv = match &hook.command {
             HookCommand::Argv(argv) => argv.clone(),
             HookCommand::Shell(text) => {
@@ -80,13 +91,13 @@ impl Runner {
 
 /// What a hook left behind.
 #[derive(Debug)]
-struct Told {
-    exit: Exit,
+struct HookOutput {
+    exit: ProcessExit,
     stdout: Vec<u8>,
     stderr: Vec<u8>,
 }
 
-async fn talk(process: &mut Process, input: &[u8]) -> io::Result<Told> {
+async fn exchange(process: &mut Process, input: &[u8]) -> io::Result<HookOutput> {
     match process.write_stdin(input).await {
         Ok(()) => {}
         // Not every hook reads what it is told.
@@ -106,7 +117,7 @@ async fn talk(process: &mut Process, input: &[u8]) -> io::Result<Told> {
                 kept.extend_from_slice(&bytes[..bytes.len().min(room)]);
             }
             ProcessEvent::Exited(exit) => {
-                return Ok(Told {
+                return Ok(HookOutput {
                     exit,
                     stdout,
                     stderr,
@@ -118,25 +129,25 @@ async fn talk(process: &mut Process, input: &[u8]) -> io::Result<Told> {
 }
 
 #[derive(Deserialize)]
-struct Decision {
+struct HookDecision {
     decision: Option<String>,
     reason: Option<String>,
 }
 
-impl Told {
-    fn verdict(&self) -> Ran {
+impl HookOutput {
+    fn verdict(&self) -> HookOutcome {
         let said = shown(&self.stderr);
         match (self.exit.code, self.exit.signal) {
             (Some(0), _) => self.decision(),
             (Some(REFUSAL_CODE), _) => refused(said),
-            (Some(code), _) => Ran::Failed {
-                why: format!("it exited with code {code}{}", in_words(&said)),
+            (Some(code), _) => HookOutcome::Failed {
+                why: format!("it exited with code {code}{}", reason_text(&said)),
             },
-            (None, signal) => Ran::Failed {
+            (None, signal) => HookOutcome::Failed {
                 why: format!(
                     "it was ended by signal {}{}",
                     signal.unwrap_or_default(),
-                    in_words(&said)
+                    reason_text(&said)
                 ),
             },
         }
@@ -144,29 +155,29 @@ impl Told {
 
     /// Reads the standard output, which may be anything; only an object with a decision
     /// counts.
-    fn decision(&self) -> Ran {
-        let Ok(Decision { decision, reason }) = serde_json::from_slice(&self.stdout) else {
-            return Ran::Allowed;
+    fn decision(&self) -> HookOutcome {
+        let Ok(HookDecision { decision, reason }) = serde_json::from_slice(&self.stdout) else {
+            return HookOutcome::Allowed;
         };
         match decision.as_deref() {
-            None | Some("allow") => Ran::Allowed,
+            None | Some("allow") => HookOutcome::Allowed,
             Some("refuse") => refused(shown(reason.unwrap_or_default().as_bytes())),
-            Some(other) => Ran::Failed {
+            Some(other) => HookOutcome::Failed {
                 why: format!("its decision {other:?} is neither \"allow\" nor \"refuse\""),
             },
         }
     }
 }
 
-fn refused(reason: String) -> Ran {
+fn refused(reason: String) -> HookOutcome {
     let reason = match reason.as_str() {
         "" => "no reason was given".to_owned(),
         _ => reason,
     };
-    Ran::Refused { reason }
+    HookOutcome::Refused { reason }
 }
 
-fn in_words(said: &str) -> String {
+fn reason_text(said: &str) -> String {
     match said {
         "" => String::new(),
         said => format!(": {said}"),
@@ -193,8 +204,8 @@ mod tests {
 
     #[track_caller]
     fn check(code: Option<i32>, stdout: &str, stderr: &str, expected: Expect) {
-        let told = Told {
-            exit: Exit {
+        let told = HookOutput {
+            exit: ProcessExit {
                 code,
                 signal: code.is_none().then_some(9),
                 denial: None,

@@ -5,7 +5,7 @@
 //! places with its successor, a deleted one moves to a staged name. Until the last step has
 //! succeeded every original is still there, and going back is renaming back.
 
-mod spot;
+mod entry_handle;
 
 use std::fmt;
 use std::io::{self, Write};
@@ -18,10 +18,10 @@ use nix::fcntl::{OFlag, openat};
 use nix::sys::stat::{Mode, fchmod, mkdirat};
 use nix::unistd::{UnlinkatFlags, symlinkat, unlinkat};
 
-use super::note::Note;
-use super::place::{Attributes, Entry, Place, Stamp};
-use spot::{
-    Spot, copy_beside, create_staged, exchange, keep_owner, rename, rename_to_absent, unlink,
+use super::note::PatchNote;
+use super::target::{FileAttributes, PatchTarget, TargetEntry, TargetStamp};
+use entry_handle::{
+    EntryHandle, copy_beside, create_staged, exchange, keep_owner, rename, rename_to_absent, unlink,
 };
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -43,14 +43,14 @@ impl fmt::Display for FileAction {
 
 /// A patch that was applied.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Applied {
+pub struct AppliedPatch {
     /// Added, modified and deleted files, in this order; paths as the patch spells them.
     /// A moved file is modified under its new path.
     pub files: Vec<(FileAction, String)>,
-    pub notes: Vec<Note>,
+    pub notes: Vec<PatchNote>,
 }
 
-impl Applied {
+impl AppliedPatch {
     /// What the model is told: a line per file, then the notes.
     pub fn summary(&self) -> String {
         let files = self.files.iter();
@@ -91,29 +91,29 @@ impl ApplyError {
 
 /// One file to be written or removed.
 #[derive(Debug)]
-pub enum Step {
+pub enum PatchStep {
     Write {
-        place: Place,
+        place: PatchTarget,
         content: Vec<u8>,
         /// Of the file before; a new one gets what the umask leaves.
-        attributes: Option<Attributes>,
+        attributes: Option<FileAttributes>,
         /// The file that is expected in this place.
-        replaces: Option<Stamp>,
+        replaces: Option<TargetStamp>,
     },
     /// A symbolic link is made.
     Link {
-        place: Place,
+        place: PatchTarget,
         target: PathBuf,
-        replaces: Option<Stamp>,
+        replaces: Option<TargetStamp>,
     },
     Remove {
-        place: Place,
-        stamp: Stamp,
+        place: PatchTarget,
+        stamp: TargetStamp,
     },
 }
 
-impl Step {
-    pub fn place(&self) -> &Place {
+impl PatchStep {
+    pub fn place(&self) -> &PatchTarget {
         match self {
             Self::Write { place, .. } | Self::Link { place, .. } | Self::Remove { place, .. } => {
                 place
@@ -127,8 +127,8 @@ impl Step {
 pub type Watch<'a> = &'a mut dyn FnMut(&'static str) -> io::Result<()>;
 
 /// Performs all steps or none.
-pub fn run(steps: Vec<Step>, watch: Watch<'_>) -> Result<Vec<Note>, ApplyError> {
-    let mut work = Work {
+pub fn run(steps: Vec<PatchStep>, watch: Watch<'_>) -> Result<Vec<PatchNote>, ApplyError> {
+    let mut work = PatchTransaction {
         undo: Vec::new(),
         notes: Vec::new(),
         watch,
@@ -139,52 +139,53 @@ pub fn run(steps: Vec<Step>, watch: Watch<'_>) -> Result<Vec<Note>, ApplyError> 
     }
 }
 
-struct Work<'a> {
+struct PatchTransaction<'a> {
     /// What was done, so that it can be undone from the last to the first.
-    undo: Vec<Done>,
-    notes: Vec<Note>,
+    undo: Vec<CompletedStep>,
+    notes: Vec<PatchNote>,
     watch: Watch<'a>,
 }
 
 #[derive(Debug)]
-enum Done {
-    MadeDirectory(Spot),
+enum CompletedStep {
+    MadeDirectory(EntryHandle),
     /// A staged file holds a new content.
-    Staged(Spot),
+    Staged(EntryHandle),
     /// The staged file became the new file.
     Created {
-        target: Spot,
-        staged: Spot,
+        target: EntryHandle,
+        staged: EntryHandle,
     },
     /// The staged name holds the original now.
     Exchanged {
-        target: Spot,
-        staged: Spot,
+        target: EntryHandle,
+        staged: EntryHandle,
     },
     /// The original is kept under the staged name; the target is another file or gone.
     Kept {
-        target: Spot,
-        staged: Spot,
+        target: EntryHandle,
+        staged: EntryHandle,
     },
 }
 
-impl Work<'_> {
-    fn perform(&mut self, steps: &[Step]) -> Result<(), ApplyError> {
+impl PatchTransaction<'_> {
+    fn perform(&mut self, steps: &[PatchStep]) -> Result<(), ApplyError> {
         let mut staged = Vec::with_capacity(steps.len());
         for step in steps {
             staged.push(self.prepare(step)?);
         }
         for (step, (target, staged)) in steps.iter().zip(staged) {
             match step {
-                Step::Write { replaces: None, .. } | Step::Link { replaces: None, .. } => {
+                PatchStep::Write { replaces: None, .. }
+                | PatchStep::Link { replaces: None, .. } => {
                     self.create(target, staged)?;
                 }
-                Step::Write {
+                PatchStep::Write {
                     place,
                     replaces: Some(stamp),
                     ..
                 }
-                | Step::Link {
+                | PatchStep::Link {
                     place,
                     replaces: Some(stamp),
                     ..
@@ -192,7 +193,7 @@ impl Work<'_> {
                     check_unchanged(place, *stamp)?;
                     self.exchange(target, staged)?;
                 }
-                Step::Remove { place, stamp } => {
+                PatchStep::Remove { place, stamp } => {
                     check_unchanged(place, *stamp)?;
                     self.remove(target, staged)?;
                 }
@@ -203,34 +204,34 @@ impl Work<'_> {
 
     /// Makes the directories of a file and stages its content. The staged name of a file
     /// that is only removed stays unused until then.
-    fn prepare(&mut self, step: &Step) -> Result<(Spot, Spot), ApplyError> {
+    fn prepare(&mut self, step: &PatchStep) -> Result<(EntryHandle, EntryHandle), ApplyError> {
         let place = step.place();
-        let target = Spot {
+        let target = EntryHandle {
             dir: self.make_directories(place)?,
             name: place.name.clone(),
             path: place.spelled.clone(),
         };
         let staged = match step {
-            Step::Write {
+            PatchStep::Write {
                 content,
                 attributes,
                 ..
             } => self.stage(&target, content, *attributes)?,
-            Step::Link {
+            PatchStep::Link {
                 target: leads_to, ..
             } => self.stage_link(&target, leads_to)?,
-            Step::Remove { .. } => target.staged(),
+            PatchStep::Remove { .. } => target.staged(),
         };
         Ok((target, staged))
     }
 
-    fn make_directories(&mut self, place: &Place) -> Result<Arc<OwnedFd>, ApplyError> {
+    fn make_directories(&mut self, place: &PatchTarget) -> Result<Arc<OwnedFd>, ApplyError> {
         let failed = |errno: Errno| failure("create the directory of", &place.spelled, errno);
         let mut dir = Arc::clone(&place.dir);
         for name in &place.missing {
             (self.watch)("make directory").map_err(|error| watched(&place.spelled, error))?;
             match mkdirat(&*dir, name.as_os_str(), Mode::from_bits_truncate(0o777)) {
-                Ok(()) => self.undo.push(Done::MadeDirectory(Spot {
+                Ok(()) => self.undo.push(CompletedStep::MadeDirectory(EntryHandle {
                     dir: Arc::clone(&dir),
                     name: name.clone(),
                     path: place.spelled.clone(),
@@ -248,20 +249,20 @@ impl Work<'_> {
 
     fn stage(
         &mut self,
-        target: &Spot,
+        target: &EntryHandle,
         content: &[u8],
-        attributes: Option<Attributes>,
-    ) -> Result<Spot, ApplyError> {
+        attributes: Option<FileAttributes>,
+    ) -> Result<EntryHandle, ApplyError> {
         let failed = |error: io::Error| failure("write", &target.path, error);
         (self.watch)("stage").map_err(|error| watched(&target.path, error))?;
         // Until it has its own mode, a copy of a private file is private too.
         let mode = attributes.map_or(0o666, |_| 0o600);
         let (mut file, staged) = create_staged(target, mode).map_err(failed)?;
-        self.undo.push(Done::Staged(staged.clone()));
+        self.undo.push(CompletedStep::Staged(staged.clone()));
         file.write_all(content).map_err(failed)?;
         if let Some(attributes) = attributes {
             if !keep_owner(&file, attributes).map_err(failed)? {
-                self.notes.push(Note::OwnerLost {
+                self.notes.push(PatchNote::OwnerLost {
                     path: target.path.clone(),
                 });
             }
@@ -271,30 +272,34 @@ impl Work<'_> {
         Ok(staged)
     }
 
-    fn stage_link(&mut self, target: &Spot, leads_to: &Path) -> Result<Spot, ApplyError> {
+    fn stage_link(
+        &mut self,
+        target: &EntryHandle,
+        leads_to: &Path,
+    ) -> Result<EntryHandle, ApplyError> {
         (self.watch)("stage").map_err(|error| watched(&target.path, error))?;
         let staged = target.staged();
         symlinkat(leads_to, &*staged.dir, staged.name.as_os_str())
             .map_err(|errno| failure("write", &target.path, errno))?;
-        self.undo.push(Done::Staged(staged.clone()));
+        self.undo.push(CompletedStep::Staged(staged.clone()));
         Ok(staged)
     }
 
-    fn create(&mut self, target: Spot, staged: Spot) -> Result<(), ApplyError> {
+    fn create(&mut self, target: EntryHandle, staged: EntryHandle) -> Result<(), ApplyError> {
         (self.watch)("create").map_err(|error| watched(&target.path, error))?;
         match rename_to_absent(&staged, &target) {
             Ok(()) => {}
             Err(Errno::EEXIST) => return Err(ApplyError::Changed { path: target.path }),
             Err(errno) => return Err(failure("write", &target.path, errno)),
         }
-        self.undo.push(Done::Created { target, staged });
+        self.undo.push(CompletedStep::Created { target, staged });
         Ok(())
     }
 
-    fn exchange(&mut self, target: Spot, staged: Spot) -> Result<(), ApplyError> {
+    fn exchange(&mut self, target: EntryHandle, staged: EntryHandle) -> Result<(), ApplyError> {
         (self.watch)("exchange").map_err(|error| watched(&target.path, error))?;
         match exchange(&target, &staged) {
-            Ok(()) => self.undo.push(Done::Exchanged { target, staged }),
+            Ok(()) => self.undo.push(CompletedStep::Exchanged { target, staged }),
             Err(Errno::EINVAL | Errno::ENOSYS | Errno::EOPNOTSUPP) => {
                 let done = replace_with_copy_kept(target, &staged)?;
                 self.undo.push(done);
@@ -304,23 +309,27 @@ impl Work<'_> {
         Ok(())
     }
 
-    fn remove(&mut self, target: Spot, staged: Spot) -> Result<(), ApplyError> {
+    fn remove(&mut self, target: EntryHandle, staged: EntryHandle) -> Result<(), ApplyError> {
         (self.watch)("remove").map_err(|error| watched(&target.path, error))?;
         rename_to_absent(&target, &staged)
             .map_err(|errno| failure("remove", &target.path, errno))?;
-        self.undo.push(Done::Kept { target, staged });
+        self.undo.push(CompletedStep::Kept { target, staged });
         Ok(())
     }
 
     /// Drops the originals.
-    fn finish(mut self) -> Vec<Note> {
+    fn finish(mut self) -> Vec<PatchNote> {
         for done in self.undo {
             let original = match done {
-                Done::MadeDirectory(_) | Done::Staged(_) | Done::Created { .. } => continue,
-                Done::Exchanged { staged, .. } | Done::Kept { staged, .. } => staged,
+                CompletedStep::MadeDirectory(_)
+                | CompletedStep::Staged(_)
+                | CompletedStep::Created { .. } => continue,
+                CompletedStep::Exchanged { staged, .. } | CompletedStep::Kept { staged, .. } => {
+                    staged
+                }
             };
             if let Err(errno) = unlink(&original) {
-                self.notes.push(Note::Leftover {
+                self.notes.push(PatchNote::Leftover {
                     path: original.display(),
                     why: errno.desc().to_owned(),
                 });
@@ -346,7 +355,7 @@ impl Work<'_> {
     }
 }
 
-impl Done {
+impl CompletedStep {
     fn undo(self) -> Result<(), (String, Errno)> {
         let (result, path) = match self {
             Self::MadeDirectory(spot) => {
@@ -366,18 +375,25 @@ impl Done {
     }
 }
 
-fn check_unchanged(place: &Place, expected: Stamp) -> Result<(), ApplyError> {
+fn check_unchanged(place: &PatchTarget, expected: TargetStamp) -> Result<(), ApplyError> {
     let path = || place.spelled.clone();
     let entry = place.look();
     match entry.map_err(|error| failure("look at", &place.spelled, error))? {
-        Entry::File { stamp, .. } | Entry::Symlink { stamp, .. } if stamp == expected => Ok(()),
+        TargetEntry::File { stamp, .. } | TargetEntry::Symlink { stamp, .. }
+            if stamp == expected =>
+        {
+            Ok(())
+        }
         _ => Err(ApplyError::Changed { path: path() }),
     }
 }
 
 /// For file systems that cannot exchange two names: the original is copied before the
 /// staged file replaces it.
-fn replace_with_copy_kept(target: Spot, staged: &Spot) -> Result<Done, ApplyError> {
+fn replace_with_copy_kept(
+    target: EntryHandle,
+    staged: &EntryHandle,
+) -> Result<CompletedStep, ApplyError> {
     let failed = |error: io::Error| failure("write", &target.path, error);
     let kept = copy_beside(&target).map_err(failed)?;
     if let Err(errno) = rename(staged, &target) {
@@ -385,7 +401,7 @@ fn replace_with_copy_kept(target: Spot, staged: &Spot) -> Result<Done, ApplyErro
         unlink(&kept).map_err(|errno| failed(errno.into()))?;
         return Err(failed(errno.into()));
     }
-    Ok(Done::Kept {
+    Ok(CompletedStep::Kept {
         target,
         staged: kept,
     })

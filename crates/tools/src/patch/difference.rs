@@ -14,14 +14,14 @@ use super::limits::DIFF_MS_MAX;
 
 /// How many lines around a change are shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Context {
+pub(crate) enum DiffContext {
     /// Enough to see what one patch did.
     Narrow,
     /// As much as other tools need to find the place.
     Usual,
 }
 
-impl Context {
+impl DiffContext {
     fn lines(self) -> usize {
         match self {
             Self::Narrow => 1,
@@ -31,7 +31,7 @@ impl Context {
 }
 
 /// Beyond its time limit the result is right and larger than it need be.
-pub(crate) fn difference(before: &str, after: &str, context: Context) -> String {
+pub(crate) fn difference(before: &str, after: &str, context: DiffContext) -> String {
     let deadline = Instant::now() + Duration::from_millis(DIFF_MS_MAX);
     let before: Vec<&str> = before.split_inclusive('\n').collect();
     let after: Vec<&str> = after.split_inclusive('\n').collect();
@@ -98,7 +98,7 @@ mod tests {
     use super::*;
 
     fn check(before: &str, after: &str, expected: Expect) {
-        expected.assert_eq(&difference(before, after, Context::Narrow));
+        expected.assert_eq(&difference(before, after, DiffContext::Narrow));
     }
 
     #[test]

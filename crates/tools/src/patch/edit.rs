@@ -1,20 +1,20 @@
 //! The chunks of an update applied to one text.
 
 use super::limits::QUOTED_LINES_MAX;
-use super::locate::{Forgiven, find, nearest};
-use super::note::Note;
-use super::parse::{Chunk, ChunkLine, quote};
-use super::text::{Line, Text};
+use super::locate::{MatchTolerance, find, nearest};
+use super::note::PatchNote;
+use super::parse::{ChunkLine, PatchChunk, quote};
+use super::text::{FileLine, FileText};
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Edited {
+pub struct EditedText {
     pub content: String,
-    pub notes: Vec<Note>,
+    pub notes: Vec<PatchNote>,
 }
 
 /// Why a chunk does not fit. Lines are counted from one.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum Mismatch {
+pub enum ChunkMismatch {
     #[error(
         "no line `{place}` after line {after}; copy the `@@` line from the file or leave it out"
     )]
@@ -46,19 +46,19 @@ pub enum Mismatch {
 
 /// A run of lines that a chunk replaces.
 #[derive(Debug)]
-struct Edit<'p> {
+struct LineReplacement<'p> {
     at: usize,
-    lines: Vec<Change<'p>>,
+    lines: Vec<LineChange<'p>>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Change<'p> {
+enum LineChange<'p> {
     Keep(&'p str),
     Remove(&'p str),
     Add(&'p str),
 }
 
-impl<'p> Change<'p> {
+impl<'p> LineChange<'p> {
     fn new(line: &'p ChunkLine) -> Self {
         match line {
             ChunkLine::Keep(text) => Self::Keep(text),
@@ -76,9 +76,9 @@ impl<'p> Change<'p> {
     }
 }
 
-pub fn edit(path: &str, content: &str, chunks: &[Chunk]) -> Result<Edited, Mismatch> {
-    let text = Text::new(content);
-    let mut search = Search {
+pub fn edit(path: &str, content: &str, chunks: &[PatchChunk]) -> Result<EditedText, ChunkMismatch> {
+    let text = FileText::new(content);
+    let mut search = ChunkSearch {
         path,
         lines: &text.lines,
         cursor: 0,
@@ -91,26 +91,26 @@ pub fn edit(path: &str, content: &str, chunks: &[Chunk]) -> Result<Edited, Misma
     // Additions to the end may have been given before chunks of the middle. The order is
     // stable: additions below a line come before a chunk that starts there.
     edits.sort_by_key(|edit| edit.at);
-    Ok(Edited {
+    Ok(EditedText {
         content: rewrite(&text, &edits, content.len()),
         notes: search.notes,
     })
 }
 
-struct Search<'s, 'f> {
+struct ChunkSearch<'s, 'f> {
     path: &'s str,
-    lines: &'s [Line<'f>],
+    lines: &'s [FileLine<'f>],
     /// The first line that no chunk has claimed yet.
     cursor: usize,
-    notes: Vec<Note>,
+    notes: Vec<PatchNote>,
 }
 
-impl Search<'_, '_> {
-    fn place<'p>(&mut self, chunk: &'p Chunk) -> Result<Edit<'p>, Mismatch> {
+impl ChunkSearch<'_, '_> {
+    fn place<'p>(&mut self, chunk: &'p PatchChunk) -> Result<LineReplacement<'p>, ChunkMismatch> {
         for place in &chunk.places {
             self.advance_below(place)?;
         }
-        let mut lines: Vec<Change<'p>> = chunk.lines.iter().map(Change::new).collect();
+        let mut lines: Vec<LineChange<'p>> = chunk.lines.iter().map(LineChange::new).collect();
         if lines.iter().all(|line| line.old().is_none()) {
             let below_place = !chunk.places.is_empty() && !chunk.at_end;
             let at = if below_place {
@@ -118,14 +118,14 @@ impl Search<'_, '_> {
             } else {
                 self.lines.len()
             };
-            return Ok(Edit { at, lines });
+            return Ok(LineReplacement { at, lines });
         }
         let whole: Vec<&str> = lines.iter().filter_map(|line| line.old()).collect();
         let mut pattern = whole.clone();
         loop {
             if let Some(at) = self.locate(&pattern, chunk.at_end)? {
                 self.cursor = at + pattern.len();
-                return Ok(Edit { at, lines });
+                return Ok(LineReplacement { at, lines });
             }
             // A model that counts the end of the last line as one more, empty line, or that
             // leaves a blank line between two operations, means the lines before it.
@@ -137,17 +137,18 @@ impl Search<'_, '_> {
         }
     }
 
-    fn advance_below(&mut self, place: &str) -> Result<(), Mismatch> {
-        let found = find(self.lines, &[place], self.cursor).ok_or_else(|| Mismatch::NoPlace {
-            place: quote(place),
-            after: self.cursor,
-        })?;
+    fn advance_below(&mut self, place: &str) -> Result<(), ChunkMismatch> {
+        let found =
+            find(self.lines, &[place], self.cursor).ok_or_else(|| ChunkMismatch::NoPlace {
+                place: quote(place),
+                after: self.cursor,
+            })?;
         self.note_forgiven(found.at, found.forgiven);
         self.cursor = found.at + 1;
         Ok(())
     }
 
-    fn locate(&mut self, pattern: &[&str], at_end: bool) -> Result<Option<usize>, Mismatch> {
+    fn locate(&mut self, pattern: &[&str], at_end: bool) -> Result<Option<usize>, ChunkMismatch> {
         if at_end
             && let Some(tail) = self.lines.len().checked_sub(pattern.len())
             && let Some(found) = find(self.lines, pattern, tail.max(self.cursor))
@@ -161,27 +162,27 @@ impl Search<'_, '_> {
         let (path, line) = (self.path.to_owned(), found.at + 1);
         match found.other {
             Some(other) if at_end => {
-                return Err(Mismatch::NotAtEnd {
+                return Err(ChunkMismatch::NotAtEnd {
                     lines: quote_lines(pattern),
                     line,
                     other: other + 1,
                 });
             }
-            Some(other) => self.notes.push(Note::Ambiguous {
+            Some(other) => self.notes.push(PatchNote::Ambiguous {
                 path,
                 line,
                 other: other + 1,
             }),
-            None if at_end => self.notes.push(Note::NotAtEnd { path, line }),
+            None if at_end => self.notes.push(PatchNote::NotAtEnd { path, line }),
             None => {}
         }
         self.note_forgiven(found.at, found.forgiven);
         Ok(Some(found.at))
     }
 
-    fn note_forgiven(&mut self, at: usize, forgiven: Forgiven) {
-        if forgiven != Forgiven::Nothing {
-            self.notes.push(Note::Forgiven {
+    fn note_forgiven(&mut self, at: usize, forgiven: MatchTolerance) {
+        if forgiven != MatchTolerance::Nothing {
+            self.notes.push(PatchNote::Forgiven {
                 path: self.path.to_owned(),
                 line: at + 1,
                 forgiven,
@@ -189,14 +190,14 @@ impl Search<'_, '_> {
         }
     }
 
-    fn mismatch(&self, pattern: &[&str]) -> Mismatch {
+    fn mismatch(&self, pattern: &[&str]) -> ChunkMismatch {
         let lines = quote_lines(pattern);
         match nearest(self.lines, pattern) {
-            Some((at, matched)) if matched == pattern.len() => Mismatch::OutOfOrder {
+            Some((at, matched)) if matched == pattern.len() => ChunkMismatch::OutOfOrder {
                 lines,
                 line: at + 1,
             },
-            Some((at, matched)) => Mismatch::Differs {
+            Some((at, matched)) => ChunkMismatch::Differs {
                 lines,
                 matched,
                 line: at + 1,
@@ -205,28 +206,28 @@ impl Search<'_, '_> {
                     None => "its end".to_owned(),
                 },
             },
-            None => Mismatch::NoLines { lines },
+            None => ChunkMismatch::NoLines { lines },
         }
     }
 }
 
 /// The last line that the file should have had becomes one that is added if it was to be
 /// kept above others, and disappears if nothing follows it.
-fn forget_last_old(lines: &mut Vec<Change<'_>>) {
+fn forget_last_old(lines: &mut Vec<LineChange<'_>>) {
     let Some(last) = lines.iter().rposition(|line| line.old().is_some()) else {
         return;
     };
     let followed = last + 1 < lines.len();
     match lines[last] {
-        Change::Keep(text) if followed => lines[last] = Change::Add(text),
+        LineChange::Keep(text) if followed => lines[last] = LineChange::Add(text),
         _ => {
             lines.remove(last);
         }
     }
 }
 
-fn rewrite(text: &Text<'_>, edits: &[Edit<'_>], length: usize) -> String {
-    let mut out = Output {
+fn rewrite(text: &FileText<'_>, edits: &[LineReplacement<'_>], length: usize) -> String {
+    let mut out = EditOutput {
         content: String::with_capacity(length + length / 8),
         line_end: text.line_end(),
         open: false,
@@ -241,14 +242,14 @@ fn rewrite(text: &Text<'_>, edits: &[Edit<'_>], length: usize) -> String {
         index = edit.at;
         for change in &edit.lines {
             match change {
-                Change::Add(text) => out.add(text),
-                Change::Keep(_) => {
+                LineChange::Add(text) => out.add(text),
+                LineChange::Keep(_) => {
                     if let Some(line) = lines.next() {
                         out.keep(line);
                     }
                     index += 1;
                 }
-                Change::Remove(_) => {
+                LineChange::Remove(_) => {
                     lines.next();
                     index += 1;
                 }
@@ -261,15 +262,15 @@ fn rewrite(text: &Text<'_>, edits: &[Edit<'_>], length: usize) -> String {
     out.content
 }
 
-struct Output<'a> {
+struct EditOutput<'a> {
     content: String,
     line_end: &'a str,
     /// The last line has no end yet.
     open: bool,
 }
 
-impl Output<'_> {
-    fn keep(&mut self, line: &Line<'_>) {
+impl EditOutput<'_> {
+    fn keep(&mut self, line: &FileLine<'_>) {
         self.content.push_str(line.text);
         self.content.push_str(line.end);
         self.open = line.end.is_empty();

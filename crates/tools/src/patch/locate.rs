@@ -4,18 +4,18 @@
 use std::borrow::Cow;
 use std::fmt;
 
-use super::text::Line;
+use super::text::FileLine;
 
 /// What had to be forgiven for lines to be equal; each step forgives the former too.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Forgiven {
+pub enum MatchTolerance {
     Nothing,
     TrailingBlanks,
     OuterBlanks,
     Typography,
 }
 
-impl fmt::Display for Forgiven {
+impl fmt::Display for MatchTolerance {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Nothing => "exactly",
@@ -30,27 +30,27 @@ impl fmt::Display for Forgiven {
 
 /// From the strictest comparison on. Each looks through the whole range before the next
 /// one is tried: an exact match far away is likelier meant than a similar one nearby.
-pub const PASSES: [Forgiven; 4] = [
-    Forgiven::Nothing,
-    Forgiven::TrailingBlanks,
-    Forgiven::OuterBlanks,
-    Forgiven::Typography,
+pub const PASSES: [MatchTolerance; 4] = [
+    MatchTolerance::Nothing,
+    MatchTolerance::TrailingBlanks,
+    MatchTolerance::OuterBlanks,
+    MatchTolerance::Typography,
 ];
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Found {
+pub struct ChunkMatch {
     /// Index of the first matching line.
     pub at: usize,
-    pub forgiven: Forgiven,
+    pub forgiven: MatchTolerance,
     /// The next place that matches equally well.
     pub other: Option<usize>,
 }
 
 /// Finds `pattern`, which has at least one line, in the lines from `from` on.
-pub fn find(lines: &[Line<'_>], pattern: &[&str], from: usize) -> Option<Found> {
+pub fn find(lines: &[FileLine<'_>], pattern: &[&str], from: usize) -> Option<ChunkMatch> {
     PASSES.into_iter().find_map(|forgiven| {
         let scan = scan(lines, pattern, from, forgiven);
-        scan.first.map(|at| Found {
+        scan.first.map(|at| ChunkMatch {
             at,
             forgiven,
             other: scan.second,
@@ -60,13 +60,13 @@ pub fn find(lines: &[Line<'_>], pattern: &[&str], from: usize) -> Option<Found> 
 
 /// The longest beginning of `pattern` that occurs anywhere: where, and how many lines.
 /// It tells the writer of a patch how far it was right.
-pub fn nearest(lines: &[Line<'_>], pattern: &[&str]) -> Option<(usize, usize)> {
-    let scan = scan(lines, pattern, 0, Forgiven::Typography);
+pub fn nearest(lines: &[FileLine<'_>], pattern: &[&str]) -> Option<(usize, usize)> {
+    let scan = scan(lines, pattern, 0, MatchTolerance::Typography);
     (scan.longest > 0).then_some((scan.longest_at, scan.longest))
 }
 
 #[derive(Debug, Default)]
-struct Scan {
+struct MatchScan {
     first: Option<usize>,
     second: Option<usize>,
     longest: usize,
@@ -75,10 +75,15 @@ struct Scan {
 
 /// Knuth–Morris–Pratt over lines, because files of equal lines would make the obvious
 /// search quadratic.
-fn scan(lines: &[Line<'_>], pattern: &[&str], from: usize, forgiven: Forgiven) -> Scan {
+fn scan(
+    lines: &[FileLine<'_>],
+    pattern: &[&str],
+    from: usize,
+    forgiven: MatchTolerance,
+) -> MatchScan {
     let pattern: Vec<Cow<'_, str>> = pattern.iter().map(|line| key(line, forgiven)).collect();
     let borders = borders(&pattern);
-    let mut scan = Scan::default();
+    let mut scan = MatchScan::default();
     let mut matched = 0;
     for (index, line) in lines.iter().enumerate().skip(from) {
         let line = key(line.text, forgiven);
@@ -121,12 +126,12 @@ fn borders(pattern: &[Cow<'_, str>]) -> Vec<usize> {
     borders
 }
 
-fn key(line: &str, forgiven: Forgiven) -> Cow<'_, str> {
+fn key(line: &str, forgiven: MatchTolerance) -> Cow<'_, str> {
     match forgiven {
-        Forgiven::Nothing => Cow::Borrowed(line),
-        Forgiven::TrailingBlanks => Cow::Borrowed(line.trim_end()),
-        Forgiven::OuterBlanks => Cow::Borrowed(line.trim()),
-        Forgiven::Typography => {
+        MatchTolerance::Nothing => Cow::Borrowed(line),
+        MatchTolerance::TrailingBlanks => Cow::Borrowed(line.trim_end()),
+        MatchTolerance::OuterBlanks => Cow::Borrowed(line.trim()),
+        MatchTolerance::Typography => {
             let line = line.trim();
             if line.is_ascii() {
                 Cow::Borrowed(line)

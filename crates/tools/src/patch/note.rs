@@ -2,17 +2,17 @@
 
 use std::fmt;
 
-use super::locate::Forgiven;
+use super::locate::MatchTolerance;
 
 /// Something that was decided on the way; `Display` says it to the model.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Note {
+pub enum PatchNote {
     /// The lines were found only after forgiving differences.
     Forgiven {
         path: String,
         /// Counted from one, in the file as it was.
         line: usize,
-        forgiven: Forgiven,
+        forgiven: MatchTolerance,
     },
     /// The lines occur more than once after the previous chunk.
     Ambiguous {
@@ -32,7 +32,7 @@ pub enum Note {
     Leftover { path: String, why: String },
 }
 
-impl fmt::Display for Note {
+impl fmt::Display for PatchNote {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Forgiven {

@@ -36,13 +36,13 @@ pub enum FileOp {
     Update {
         path: String,
         move_to: Option<String>,
-        chunks: Vec<Chunk>,
+        chunks: Vec<PatchChunk>,
     },
 }
 
 /// One place of a file and what becomes of it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Chunk {
+pub struct PatchChunk {
     /// Lines to find first, one below the other: the text of `@@` lines.
     pub places: Vec<String>,
     pub lines: Vec<ChunkLine>,
@@ -59,7 +59,7 @@ pub enum ChunkLine {
 
 impl Patch {
     pub fn parse(text: &str) -> Result<Self, ParseError> {
-        let mut parser = Parser::default();
+        let mut parser = PatchParser::default();
         parser.push(text)?;
         parser.finish()
     }
@@ -101,8 +101,8 @@ pub enum ParseError {
 
 /// Reads a patch in pieces of any size.
 #[derive(Debug, Default)]
-pub struct Parser {
-    state: State,
+pub struct PatchParser {
+    state: PatchParserState,
     operations: Vec<FileOp>,
     /// The start of a line whose end has not come yet.
     partial: String,
@@ -113,7 +113,7 @@ pub struct Parser {
 }
 
 #[derive(Debug, Default)]
-enum State {
+enum PatchParserState {
     #[default]
     Before,
     /// After the begin marker or a deleted file.
@@ -130,7 +130,7 @@ enum State {
     Failed(ParseError),
 }
 
-impl Parser {
+impl PatchParser {
     /// Takes the next piece. An error is final: it comes back from every later call.
     pub fn push(&mut self, text: &str) -> Result<(), ParseError> {
         self.check_failed()?;
@@ -167,32 +167,32 @@ impl Parser {
         if !last.is_empty() {
             self.take(&last)?;
         }
-        if let State::Updating { header } = self.state {
+        if let PatchParserState::Updating { header } = self.state {
             self.take_padded_end(header)?;
         }
         match self.state {
-            State::Ended => Ok(Patch {
+            PatchParserState::Ended => Ok(Patch {
                 operations: self.operations,
             }),
-            State::Failed(error) => Err(error),
-            State::Before => Err(ParseError::NotAPatch {
+            PatchParserState::Failed(error) => Err(error),
+            PatchParserState::Before => Err(ParseError::NotAPatch {
                 found: String::new(),
             }),
-            State::Between | State::Adding { .. } | State::Updating { .. } => {
-                Err(ParseError::Unfinished)
-            }
+            PatchParserState::Between
+            | PatchParserState::Adding { .. }
+            | PatchParserState::Updating { .. } => Err(ParseError::Unfinished),
         }
     }
 
     fn check_failed(&self) -> Result<(), ParseError> {
         match &self.state {
-            State::Failed(error) => Err(error.clone()),
+            PatchParserState::Failed(error) => Err(error.clone()),
             _ => Ok(()),
         }
     }
 
     fn fail(&mut self, error: ParseError) -> ParseError {
-        self.state = State::Failed(error.clone());
+        self.state = PatchParserState::Failed(error.clone());
         error
     }
 
@@ -200,12 +200,12 @@ impl Parser {
         self.line += 1;
         let line = line.strip_suffix('\r').unwrap_or(line);
         let taken = match self.state {
-            State::Before => self.take_before(line),
-            State::Between => self.take_between(line),
-            State::Adding { blank } => self.take_added(line, blank),
-            State::Updating { header } => self.take_updated(line, header),
-            State::Ended => self.take_after_end(line),
-            State::Failed(_) => self.check_failed(),
+            PatchParserState::Before => self.take_before(line),
+            PatchParserState::Between => self.take_between(line),
+            PatchParserState::Adding { blank } => self.take_added(line, blank),
+            PatchParserState::Updating { header } => self.take_updated(line, header),
+            PatchParserState::Ended => self.take_after_end(line),
+            PatchParserState::Failed(_) => self.check_failed(),
         };
         taken.map_err(|error| self.fail(error))
     }
@@ -213,7 +213,7 @@ impl Parser {
     fn take_before(&mut self, line: &str) -> Result<(), ParseError> {
         let text = line.trim_start_matches('\u{feff}').trim();
         if text == BEGIN {
-            self.state = State::Between;
+            self.state = PatchParserState::Between;
         } else if let Some(word) = here_document_word(text)
             && self.delimiter.is_none()
         {
@@ -253,7 +253,7 @@ impl Parser {
         let text = line.trim();
         if text.is_empty() {
             let first = blank.unwrap_or(self.line);
-            self.state = State::Adding { blank: Some(first) };
+            self.state = PatchParserState::Adding { blank: Some(first) };
             return Ok(());
         }
         if self.take_header(text)? {
@@ -280,7 +280,7 @@ impl Parser {
         if let Some(place) = place_of(text) {
             return open_chunk(chunks, place, number);
         }
-        if let Some(Chunk { at_end: true, .. }) = chunks.last() {
+        if let Some(PatchChunk { at_end: true, .. }) = chunks.last() {
             if text.is_empty() || self.take_header(text.trim_start())? {
                 return Ok(());
             }
@@ -296,7 +296,7 @@ impl Parser {
             });
         };
         if chunks.is_empty() {
-            chunks.push(Chunk::default());
+            chunks.push(PatchChunk::default());
         }
         if let Some(chunk) = chunks.last_mut() {
             chunk.lines.push(line);
@@ -369,24 +369,24 @@ impl Parser {
     fn take_header(&mut self, text: &str) -> Result<bool, ParseError> {
         let line = self.line;
         if text == END {
-            self.state = State::Ended;
+            self.state = PatchParserState::Ended;
             return Ok(true);
         }
         let (operation, state) = if let Some(path) = text.strip_prefix(ADD) {
             let path = path_of(path, line)?;
             let content = String::new();
             let add = FileOp::Add { path, content };
-            (add, State::Adding { blank: None })
+            (add, PatchParserState::Adding { blank: None })
         } else if let Some(path) = text.strip_prefix(DELETE) {
             let path = path_of(path, line)?;
-            (FileOp::Delete { path }, State::Between)
+            (FileOp::Delete { path }, PatchParserState::Between)
         } else if let Some(path) = text.strip_prefix(UPDATE) {
             let update = FileOp::Update {
                 path: path_of(path, line)?,
                 move_to: None,
                 chunks: Vec::new(),
             };
-            (update, State::Updating { header: line })
+            (update, PatchParserState::Updating { header: line })
         } else {
             return Ok(false);
         };
@@ -414,7 +414,7 @@ impl Parser {
     }
 }
 
-fn open_chunk(chunks: &mut Vec<Chunk>, place: &str, line: usize) -> Result<(), ParseError> {
+fn open_chunk(chunks: &mut Vec<PatchChunk>, place: &str, line: usize) -> Result<(), ParseError> {
     let places = if place.is_empty() {
         Vec::new()
     } else {
@@ -428,9 +428,9 @@ fn open_chunk(chunks: &mut Vec<Chunk>, place: &str, line: usize) -> Result<(), P
             }
             chunk.places.extend(places);
         }
-        _ => chunks.push(Chunk {
+        _ => chunks.push(PatchChunk {
             places,
-            ..Chunk::default()
+            ..PatchChunk::default()
         }),
     }
     Ok(())

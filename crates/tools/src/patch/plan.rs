@@ -1,23 +1,23 @@
 //! From a patch to the contents that it makes of the files that exist.
 
 mod draft;
-mod found;
+mod sighting;
 
 use std::io;
 use std::path::{Path, PathBuf};
 
 use troupe_protocol::command::{FileChange, FileChanges};
 
-use super::apply::{self, Applied, ApplyError, FileAction, Step};
-use super::difference::{Context, difference};
-use super::edit::{Edited, Mismatch, edit};
+use super::apply::{self, AppliedPatch, ApplyError, FileAction, PatchStep};
+use super::difference::{DiffContext, difference};
+use super::edit::{ChunkMismatch, EditedText, edit};
 use super::limits::{FILE_BYTES_MAX, SHOWN_BYTES_MAX};
-use super::note::Note;
-use super::parse::{Chunk, FileOp, Patch};
-use super::place::{Entry, Place, Resolver, Roots};
-use draft::{Draft, NetChange};
+use super::note::PatchNote;
+use super::parse::{FileOp, Patch, PatchChunk};
+use super::target::{PatchRoots, PatchTarget, TargetEntry, TargetResolver};
+use draft::{NetChange, PatchDraft};
 
-pub use found::Found;
+pub use sighting::FileSighting;
 
 /// Why a patch cannot be applied to the files as they are; nothing was written.
 #[derive(Debug, thiserror::Error)]
@@ -56,7 +56,10 @@ pub enum PlanError {
     #[error("the update of {path} changes nothing: it moves to itself")]
     MovesToItself { path: String },
     #[error("{path}: {mismatch}")]
-    Mismatch { path: String, mismatch: Mismatch },
+    Mismatch {
+        path: String,
+        mismatch: ChunkMismatch,
+    },
     #[error("failed to {attempt} {path}: {source}")]
     Io {
         attempt: &'static str,
@@ -66,7 +69,7 @@ pub enum PlanError {
 }
 
 impl PlanError {
-    /// Whether wider [`Roots`] would change the answer, so that a person may be asked.
+    /// Whether wider [`PatchRoots`] would change the answer, so that a person may be asked.
     pub fn is_boundary(&self) -> bool {
         matches!(
             self,
@@ -85,12 +88,12 @@ impl PlanError {
 
 /// Reads every file of the patch and computes every new content; writes nothing.
 /// Blocks on the file system. Relative paths start at `cwd`, which must be absolute.
-pub fn plan(patch: &Patch, cwd: &Path, roots: &Roots) -> Result<Plan, PlanError> {
+pub fn plan(patch: &Patch, cwd: &Path, roots: &PatchRoots) -> Result<PatchPlan, PlanError> {
     if patch.operations.is_empty() {
         return Err(PlanError::Empty);
     }
-    let resolver = Resolver::new(cwd, roots)?;
-    let mut planner = Planner::default();
+    let resolver = TargetResolver::new(cwd, roots)?;
+    let mut planner = PatchPlanner::default();
     for operation in &patch.operations {
         match operation {
             FileOp::Add { path, content } => planner.add(resolver.resolve(path)?, content)?,
@@ -114,14 +117,14 @@ pub fn plan(patch: &Patch, cwd: &Path, roots: &Roots) -> Result<Plan, PlanError>
 
 /// A patch that fits its files. Holds the directories open that it will write to.
 #[derive(Debug, Default)]
-pub struct Plan {
-    steps: Vec<Step>,
+pub struct PatchPlan {
+    steps: Vec<PatchStep>,
     files: Vec<(FileAction, String)>,
     changes: FileChanges,
-    notes: Vec<Note>,
+    notes: Vec<PatchNote>,
 }
 
-impl Plan {
+impl PatchPlan {
     /// The change of each file by absolute path, as people and clients are shown it.
     pub fn changes(&self) -> &FileChanges {
         &self.changes
@@ -133,22 +136,22 @@ impl Plan {
         paths.collect()
     }
 
-    pub fn notes(&self) -> &[Note] {
+    pub fn notes(&self) -> &[PatchNote] {
         &self.notes
     }
 
     /// Writes all files, or none. Blocks on the file system.
-    pub fn apply(self) -> Result<Applied, ApplyError> {
+    pub fn apply(self) -> Result<AppliedPatch, ApplyError> {
         self.apply_watched(&mut |_| Ok(()))
     }
 
     /// Applies, and calls `watch` before each change of the file system.
-    pub(super) fn apply_watched(self, watch: apply::Watch<'_>) -> Result<Applied, ApplyError> {
+    pub(super) fn apply_watched(self, watch: apply::Watch<'_>) -> Result<AppliedPatch, ApplyError> {
         let mut notes = self.notes;
         notes.extend(apply::run(self.steps, watch)?);
         let mut files = self.files;
         files.sort_by_key(|(action, _)| *action);
-        Ok(Applied { files, notes })
+        Ok(AppliedPatch { files, notes })
     }
 
     /// Refuses files that would stand in each other's way.
@@ -169,15 +172,15 @@ impl Plan {
 
 /// Goes through the operations in their order.
 #[derive(Debug, Default)]
-struct Planner {
-    draft: Draft,
+struct PatchPlanner {
+    draft: PatchDraft,
     /// What each operation does to files, as people are shown it.
-    told: Vec<ToldOperation>,
-    notes: Vec<Note>,
+    told: Vec<ReportedOperation>,
+    notes: Vec<PatchNote>,
 }
 
 #[derive(Debug)]
-struct ToldOperation {
+struct ReportedOperation {
     action: FileAction,
     spelled: String,
     path: PathBuf,
@@ -186,8 +189,8 @@ struct ToldOperation {
     files: Vec<usize>,
 }
 
-impl Planner {
-    fn add(&mut self, place: Place, content: &str) -> Result<(), PlanError> {
+impl PatchPlanner {
+    fn add(&mut self, place: PatchTarget, content: &str) -> Result<(), PlanError> {
         let (spelled, path) = (place.spelled.clone(), place.path.clone());
         let number = self.draft.enter(place)?;
         let file = &mut self.draft.files[number];
@@ -195,7 +198,7 @@ impl Planner {
         let change = match present {
             Some(_) => {
                 let path = spelled.clone();
-                self.notes.push(Note::Overwrote { path });
+                self.notes.push(PatchNote::Overwrote { path });
                 replaced(&file.read()?, content)
             }
             None => FileChange::Add {
@@ -204,7 +207,7 @@ impl Planner {
         };
         let attributes = present.and_then(|present| present.attributes);
         file.write(content.as_bytes().to_vec(), attributes);
-        self.told.push(ToldOperation {
+        self.told.push(ReportedOperation {
             action: FileAction::Added,
             spelled,
             path,
@@ -214,13 +217,13 @@ impl Planner {
         Ok(())
     }
 
-    fn delete(&mut self, place: Place) -> Result<(), PlanError> {
+    fn delete(&mut self, place: PatchTarget) -> Result<(), PlanError> {
         let (spelled, path) = (place.spelled.clone(), place.path.clone());
         let number = self.draft.enter(place)?;
         let file = &mut self.draft.files[number];
         let content = file.shown()?;
         file.remove();
-        self.told.push(ToldOperation {
+        self.told.push(ReportedOperation {
             action: FileAction::Deleted,
             spelled,
             path,
@@ -232,9 +235,9 @@ impl Planner {
 
     fn update(
         &mut self,
-        place: Place,
-        target: Option<Place>,
-        chunks: &[Chunk],
+        place: PatchTarget,
+        target: Option<PatchTarget>,
+        chunks: &[PatchChunk],
     ) -> Result<(), PlanError> {
         let target = match target {
             Some(target) if same(&place, &target)? => None,
@@ -259,7 +262,7 @@ impl Planner {
             unified_diff,
             move_path: target.as_ref().map(|target| target.path.clone()),
         };
-        let mut told = ToldOperation {
+        let mut told = ReportedOperation {
             action: FileAction::Modified,
             spelled,
             path,
@@ -275,7 +278,7 @@ impl Planner {
                 let file = &mut self.draft.files[moved];
                 if file.present()?.is_some() {
                     let path = told.spelled.clone();
-                    self.notes.push(Note::Overwrote { path });
+                    self.notes.push(PatchNote::Overwrote { path });
                 }
                 file.write(content, present.attributes);
                 self.draft.files[number].remove();
@@ -290,28 +293,28 @@ impl Planner {
         &mut self,
         spelled: &str,
         before: Vec<u8>,
-        chunks: &[Chunk],
+        chunks: &[PatchChunk],
     ) -> Result<(Vec<u8>, String), PlanError> {
         let path = || spelled.to_owned();
         let before = String::from_utf8(before).map_err(|_| PlanError::NotText { path: path() })?;
-        let Edited { content, notes } =
+        let EditedText { content, notes } =
             edit(spelled, &before, chunks).map_err(|mismatch| PlanError::Mismatch {
                 path: path(),
                 mismatch,
             })?;
         self.notes.extend(notes);
         if content == before {
-            self.notes.push(Note::Unchanged { path: path() });
+            self.notes.push(PatchNote::Unchanged { path: path() });
         }
-        let diff = difference(&before, &content, Context::Narrow);
+        let diff = difference(&before, &content, DiffContext::Narrow);
         Ok((content.into_bytes(), diff))
     }
 
     /// Operations that met in a file are shown as what they come to, the others one by one.
-    fn finish(self) -> Result<Plan, PlanError> {
-        let mut plan = Plan {
+    fn finish(self) -> Result<PatchPlan, PlanError> {
+        let mut plan = PatchPlan {
             notes: self.notes,
-            ..Plan::default()
+            ..PatchPlan::default()
         };
         let mut met: Vec<usize> = Vec::new();
         for told in self.told {
@@ -333,7 +336,7 @@ impl Planner {
                     plan.files.push((action, path));
                     plan.changes.insert(file.place.path.clone(), change);
                 }
-                NetChange::Unchanged => plan.notes.push(Note::Unchanged { path }),
+                NetChange::Unchanged => plan.notes.push(PatchNote::Unchanged { path }),
                 NetChange::Passing => {}
             }
         }
@@ -343,12 +346,12 @@ impl Planner {
     }
 }
 
-fn look(place: &Place) -> Result<Entry, PlanError> {
+fn look(place: &PatchTarget) -> Result<TargetEntry, PlanError> {
     let look = place.look();
     look.map_err(|error| PlanError::io("look at", &place.spelled, error))
 }
 
-fn same(one: &Place, other: &Place) -> Result<bool, PlanError> {
+fn same(one: &PatchTarget, other: &PatchTarget) -> Result<bool, PlanError> {
     let same = one.is(other);
     same.map_err(|error| PlanError::io("look at the directory of", &one.spelled, error))
 }
@@ -357,7 +360,7 @@ fn same(one: &Place, other: &Place) -> Result<bool, PlanError> {
 fn replaced(before: &[u8], content: &str) -> FileChange {
     match std::str::from_utf8(before) {
         Ok(before) => FileChange::Update {
-            unified_diff: difference(before, content, Context::Narrow),
+            unified_diff: difference(before, content, DiffContext::Narrow),
             move_path: None,
         },
         Err(_) => FileChange::Add {
@@ -367,7 +370,7 @@ fn replaced(before: &[u8], content: &str) -> FileChange {
 }
 
 /// The content of a file that is deleted, as far as it can be shown.
-fn shown(place: &Place) -> Result<String, PlanError> {
+fn shown(place: &PatchTarget) -> Result<String, PlanError> {
     let content = match place.read() {
         Err(PlanError::TooLarge { .. }) => return Ok("(a large file)".to_owned()),
         content => content?,

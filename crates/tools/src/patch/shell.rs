@@ -10,7 +10,7 @@ use std::path::PathBuf;
 use tree_sitter::Node;
 
 use crate::safety::plain::command_words;
-use crate::safety::script::{Script, children, shell_script};
+use crate::safety::script::{ShellScript, children, shell_script};
 
 const NAMES: [&str; 2] = ["apply_patch", "applypatch"];
 const BEGIN: &str = "*** Begin Patch";
@@ -54,7 +54,7 @@ fn in_script(source: &str) -> Option<ShellPatch> {
     if !NAMES.iter().any(|name| source.contains(name)) {
         return None;
     }
-    let script = Script::parse(source).filter(Script::is_sound)?;
+    let script = ShellScript::parse(source).filter(ShellScript::is_sound)?;
     let [statement] = children(script.root())[..] else {
         return None;
     };
@@ -72,7 +72,7 @@ fn in_script(source: &str) -> Option<ShellPatch> {
 }
 
 /// The arguments of `apply_patch`, and the directory of a `cd DIR &&` in front of it.
-fn call(script: &Script<'_>, node: Node<'_>) -> Option<(Option<PathBuf>, Vec<String>)> {
+fn call(script: &ShellScript<'_>, node: Node<'_>) -> Option<(Option<PathBuf>, Vec<String>)> {
     let (workdir, command) = match (node.kind(), &children(node)[..]) {
         ("command", _) => (None, node),
         ("list", [cd, and, command]) if and.kind() == "&&" => {
@@ -90,7 +90,7 @@ fn call(script: &Script<'_>, node: Node<'_>) -> Option<(Option<PathBuf>, Vec<Str
 }
 
 /// The text between the delimiters, which may not be followed by anything on their line.
-fn here_document<'s>(script: &Script<'s>, redirect: Node<'_>) -> Option<&'s str> {
+fn here_document<'s>(script: &ShellScript<'s>, redirect: Node<'_>) -> Option<&'s str> {
     let parts = children(redirect);
     let kinds: Vec<&str> = parts.iter().map(Node::kind).collect();
     let alone = kinds == ["<<", "heredoc_start", "heredoc_body", "heredoc_end"];

@@ -5,13 +5,13 @@ use std::io::Read;
 use std::path::Path;
 
 use super::limits::PATCH_BYTES_MAX;
-use super::{Patch, Roots, plan};
+use super::{Patch, PatchRoots, plan};
 
 const USAGE: &str = "usage: troupe apply-patch PATCH, or the patch on standard input\n";
 
 /// What the process prints and how it ends.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Finished {
+pub struct StandaloneResult {
     /// 0: applied. 1: refused or failed, and nothing was changed. 2: called wrongly.
     pub code: u8,
     pub stdout: String,
@@ -20,14 +20,14 @@ pub struct Finished {
 
 /// Applies a patch wherever it leads: whoever calls this has the rights of a person.
 /// `args` come without the program's name; `stdin` is read only when there are none.
-pub fn run_standalone(args: &[OsString], stdin: impl Read, cwd: &Path) -> Finished {
+pub fn run_standalone(args: &[OsString], stdin: impl Read, cwd: &Path) -> StandaloneResult {
     match read_patch(args, stdin).and_then(|text| apply(&text, cwd)) {
-        Ok(stdout) => Finished {
+        Ok(stdout) => StandaloneResult {
             code: 0,
             stdout,
             stderr: String::new(),
         },
-        Err(failure) => Finished {
+        Err(failure) => StandaloneResult {
             code: failure.code,
             stdout: String::new(),
             stderr: failure.text,
@@ -35,53 +35,55 @@ pub fn run_standalone(args: &[OsString], stdin: impl Read, cwd: &Path) -> Finish
     }
 }
 
-struct Failure {
+struct StandaloneFailure {
     code: u8,
     text: String,
 }
 
-impl Failure {
+impl StandaloneFailure {
     fn new(code: u8, text: impl std::fmt::Display) -> Self {
         let text = format!("error: {text}\n");
         Self { code, text }
     }
 }
 
-fn read_patch(args: &[OsString], stdin: impl Read) -> Result<String, Failure> {
+fn read_patch(args: &[OsString], stdin: impl Read) -> Result<String, StandaloneFailure> {
     match args {
         [patch] => match patch.to_str() {
             Some(patch) => Ok(patch.to_owned()),
-            None => Err(Failure::new(1, "the patch is not UTF-8 text")),
+            None => Err(StandaloneFailure::new(1, "the patch is not UTF-8 text")),
         },
         [] => {
             let mut text = String::new();
             // One byte over the limit is enough for the parser to refuse.
             let mut bounded = stdin.take(PATCH_BYTES_MAX as u64 + 1);
-            bounded
-                .read_to_string(&mut text)
-                .map_err(|error| Failure::new(1, format!("failed to read the patch: {error}")))?;
+            bounded.read_to_string(&mut text).map_err(|error| {
+                StandaloneFailure::new(1, format!("failed to read the patch: {error}"))
+            })?;
             if text.is_empty() {
                 let text = USAGE.to_owned();
-                return Err(Failure { code: 2, text });
+                return Err(StandaloneFailure { code: 2, text });
             }
             Ok(text)
         }
         _ => {
             let text = format!("error: expected one argument\n{USAGE}");
-            Err(Failure { code: 2, text })
+            Err(StandaloneFailure { code: 2, text })
         }
     }
 }
 
-fn apply(text: &str, cwd: &Path) -> Result<String, Failure> {
-    let patch = Patch::parse(text).map_err(|error| Failure::new(1, error))?;
-    let roots = Roots::Within {
+fn apply(text: &str, cwd: &Path) -> Result<String, StandaloneFailure> {
+    let patch = Patch::parse(text).map_err(|error| StandaloneFailure::new(1, error))?;
+    let roots = PatchRoots::Within {
         writable: vec![cwd.to_owned()],
         protected: Vec::new(),
         protected_names: Vec::new(),
     };
-    let plan = plan(&patch, cwd, &roots).map_err(|error| Failure::new(1, error))?;
-    let applied = plan.apply().map_err(|error| Failure::new(1, error))?;
+    let plan = plan(&patch, cwd, &roots).map_err(|error| StandaloneFailure::new(1, error))?;
+    let applied = plan
+        .apply()
+        .map_err(|error| StandaloneFailure::new(1, error))?;
     Ok(applied.summary())
 }
 
@@ -94,7 +96,7 @@ mod tests {
     fn check(args: &[&str], stdin: &[u8], expected: Expect) {
         let work = tempfile::tempdir().expect("a temporary directory can be made");
         let args: Vec<OsString> = args.iter().map(OsString::from).collect();
-        let Finished {
+        let StandaloneResult {
             code,
             stdout,
             stderr,

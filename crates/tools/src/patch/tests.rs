@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use expect_test::expect_file;
 use proptest::prelude::*;
 
-use super::{Patch, Roots, plan, run_standalone};
+use super::{Patch, PatchRoots, plan, run_standalone};
 
 /// Every file below a directory with its content; directories end with a slash.
 pub fn tree(root: &Path) -> BTreeMap<String, Vec<u8>> {
@@ -154,7 +154,7 @@ proptest! {
         fs::write(&path, unedited(&lines, end)).unwrap();
 
         let patch = Patch::parse(&whole_file_patch(&lines)).unwrap();
-        let roots = Roots::Within { writable: vec![work.path().to_owned()], protected: vec![], protected_names: vec![] };
+        let roots = PatchRoots::Within { writable: vec![work.path().to_owned()], protected: vec![], protected_names: vec![] };
         plan(&patch, work.path(), &roots).unwrap().apply().unwrap();
 
         prop_assert_eq!(fs::read_to_string(&path).unwrap(), edited(&lines, end));

@@ -4,19 +4,19 @@
 const MARK: char = '\u{feff}';
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Line<'a> {
+pub struct FileLine<'a> {
     pub text: &'a str,
     /// `\n`, `\r\n`, `\r`, or nothing at the end of a file.
     pub end: &'a str,
 }
 
 #[derive(Debug)]
-pub struct Text<'a> {
+pub struct FileText<'a> {
     pub mark: &'a str,
-    pub lines: Vec<Line<'a>>,
+    pub lines: Vec<FileLine<'a>>,
 }
 
-impl<'a> Text<'a> {
+impl<'a> FileText<'a> {
     pub fn new(content: &'a str) -> Self {
         let body = content.strip_prefix(MARK).unwrap_or(content);
         let mark = &content[..content.len() - body.len()];
@@ -39,7 +39,7 @@ impl<'a> Text<'a> {
     }
 }
 
-fn first_line(rest: &str) -> (Line<'_>, &str) {
+fn first_line(rest: &str) -> (FileLine<'_>, &str) {
     let length = rest.find(['\n', '\r']).unwrap_or(rest.len());
     let (text, after) = rest.split_at(length);
     let end = if after.starts_with("\r\n") {
@@ -48,7 +48,7 @@ fn first_line(rest: &str) -> (Line<'_>, &str) {
         after.len().min(1)
     };
     let (end, after) = after.split_at(end);
-    (Line { text, end }, after)
+    (FileLine { text, end }, after)
 }
 
 #[cfg(test)]
@@ -58,7 +58,7 @@ mod tests {
     use super::*;
 
     fn check(content: &str, expected: Expect) {
-        let text = Text::new(content);
+        let text = FileText::new(content);
         let pairs: Vec<_> = text
             .lines
             .iter()

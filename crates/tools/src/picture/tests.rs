@@ -41,8 +41,8 @@ fn url(kind: &str, bytes: &[u8]) -> String {
     format!("data:{kind};base64,{}", STANDARD.encode(bytes))
 }
 
-fn check(url: &str, scale: Scale, expected: Expect) {
-    let found = match Picture::from_url(url, scale) {
+fn check(url: &str, scale: PictureScale, expected: Expect) {
+    let found = match ModelPicture::from_url(url, scale) {
         Err(problem) => problem,
         Ok(picture) => {
             let image = picture.decode().unwrap();
@@ -55,12 +55,12 @@ fn check(url: &str, scale: Scale, expected: Expect) {
 #[test]
 fn what_is_large_is_made_smaller_unless_it_is_wanted_as_it_is() {
     let wide = url("image/png", &png(4096, 4));
-    check(&wide, Scale::Fitting, expect!["Png 2048x2"]);
-    check(&wide, Scale::Original, expect!["Png 4096x4"]);
+    check(&wide, PictureScale::Fitting, expect!["Png 2048x2"]);
+    check(&wide, PictureScale::Original, expect!["Png 4096x4"]);
     let photo = url("image/jpeg", &encoded(16, 2400, ImageFormat::Jpeg));
-    check(&photo, Scale::Fitting, expect!["Jpeg 14x2048"]);
+    check(&photo, PictureScale::Fitting, expect!["Jpeg 14x2048"]);
     let web = url("image/webp", &encoded(2049, 2, ImageFormat::WebP));
-    check(&web, Scale::Fitting, expect!["Png 2048x2"]);
+    check(&web, PictureScale::Fitting, expect!["Png 2048x2"]);
 }
 
 #[test]
@@ -68,14 +68,14 @@ fn the_content_counts_and_not_what_it_is_called() {
     let small = encoded(3, 2, ImageFormat::Gif);
     check(
         &url("image/png", &small),
-        Scale::Fitting,
+        PictureScale::Fitting,
         expect!["Gif 3x2"],
     );
-    let sent = Picture::from_url(&url("image/png", &small), Scale::Fitting).unwrap();
+    let sent = ModelPicture::from_url(&url("image/png", &small), PictureScale::Fitting).unwrap();
     assert_eq!(sent.into_url(), url("image/gif", &small));
     check(
         &url("image/png", b"BM, and words"),
-        Scale::Fitting,
+        PictureScale::Fitting,
         expect![
             "the picture of the data URL is not a PNG, JPEG, GIF or WebP image, by its first bytes"
         ],
@@ -87,7 +87,7 @@ fn a_picture_of_too_many_pixels_is_refused_before_it_is_decoded() {
     // What it claims is not there: decoding would find the file too short.
     check(
         &url("image/png", &claiming(9_000, 9_000)),
-        Scale::Fitting,
+        PictureScale::Fitting,
         expect![
             "the picture of the data URL has 9000×9000 pixels; the limit is 50000000 in all: make a smaller copy and use that"
         ],
@@ -99,24 +99,24 @@ fn a_hostile_picture_is_an_error() {
     let half = png(64, 64);
     check(
         &url("image/png", &half[..half.len() / 2]),
-        Scale::Original,
+        PictureScale::Original,
         expect!["the picture of the data URL cannot be decoded: unexpected end of file"],
     );
     check(
         &url("image/png", &claiming(60_000, 60_000)),
-        Scale::Fitting,
+        PictureScale::Fitting,
         expect![
             "the picture of the data URL has 60000×60000 pixels; the limit is 50000000 in all: make a smaller copy and use that"
         ],
     );
     check(
         "data:image/png;base64,%",
-        Scale::Fitting,
+        PictureScale::Fitting,
         expect!["the data URL is not base64: Invalid symbol 37, offset 0."],
     );
     check(
         "data:image/svg+xml,<svg/>",
-        Scale::Fitting,
+        PictureScale::Fitting,
         expect!["the data URL is not of the form data:image/png;base64,…"],
     );
 }

@@ -3,7 +3,7 @@ use std::fmt::Write as _;
 use expect_test::{Expect, expect};
 
 use super::*;
-use crate::rules::{Decision, FileError, PlacedRule, Rule, RuleMatter};
+use crate::rules::{CommandRule, PlacedRule, RuleDecision, RuleMatter, RulesFileError};
 
 const POLICIES: [ApprovalPolicy; 4] = [
     ApprovalPolicy::Untrusted,
@@ -20,7 +20,7 @@ fn sandboxes() -> [SandboxPolicy; 3] {
     ]
 }
 
-type Decide<'a> = &'a dyn Fn(ApprovalPolicy, &SandboxPolicy) -> Verdict;
+type Decide<'a> = &'a dyn Fn(ApprovalPolicy, &SandboxPolicy) -> PolicyVerdict;
 
 /// Draws the verdicts of all policies as one table.
 fn check(cases: &[(&str, Decide)], expect: Expect) {
@@ -31,17 +31,17 @@ fn check(cases: &[(&str, Decide)], expect: Expect) {
             write!(table, "  {name:<10}").unwrap();
             for approval in POLICIES {
                 let verdict = match decide(approval, &sandbox) {
-                    Verdict::Allow(Sandbox::Confined) => "run",
-                    Verdict::Allow(Sandbox::Unconfined) => "run bare",
-                    Verdict::Ask {
-                        then: Sandbox::Confined,
+                    PolicyVerdict::Allow(SandboxChoice::Confined) => "run",
+                    PolicyVerdict::Allow(SandboxChoice::Unconfined) => "run bare",
+                    PolicyVerdict::Ask {
+                        then: SandboxChoice::Confined,
                         ..
                     } => "ask",
-                    Verdict::Ask {
-                        then: Sandbox::Unconfined,
+                    PolicyVerdict::Ask {
+                        then: SandboxChoice::Unconfined,
                         ..
                     } => "ask bare",
-                    Verdict::Refuse(_) => "refuse",
+                    PolicyVerdict::Refuse(_) => "refuse",
                 };
                 write!(table, " {verdict:<9}").unwrap();
             }
@@ -55,31 +55,43 @@ fn check(cases: &[(&str, Decide)], expect: Expect) {
 #[test]
 fn commands() {
     let why = || "because".to_owned();
-    let unknown = Judgement::Unknown { why: why() };
-    let dangerous = Judgement::Dangerous { why: why() };
-    let stay = Escalation::None;
-    let leave = Escalation::Wanted {
+    let unknown = SafetyJudgement::Unknown { why: why() };
+    let dangerous = SafetyJudgement::Dangerous { why: why() };
+    let stay = SandboxEscalation::None;
+    let leave = SandboxEscalation::Wanted {
         justification: Some("may I?".to_owned()),
     };
-    let leave_mutely = Escalation::Wanted {
+    let leave_mutely = SandboxEscalation::Wanted {
         justification: Some(" ".to_owned()),
     };
     check(
         &[
             ("safe", &|a, s| {
-                command(&Judgement::KnownSafe, &Ruling::Silent, &stay, a, s)
+                command(
+                    &SafetyJudgement::KnownSafe,
+                    &CommandRuling::Silent,
+                    &stay,
+                    a,
+                    s,
+                )
             }),
             ("unknown", &|a, s| {
-                command(&unknown, &Ruling::Silent, &stay, a, s)
+                command(&unknown, &CommandRuling::Silent, &stay, a, s)
             }),
             ("dangerous", &|a, s| {
-                command(&dangerous, &Ruling::Silent, &stay, a, s)
+                command(&dangerous, &CommandRuling::Silent, &stay, a, s)
             }),
             ("leave", &|a, s| {
-                command(&Judgement::KnownSafe, &Ruling::Silent, &leave, a, s)
+                command(
+                    &SafetyJudgement::KnownSafe,
+                    &CommandRuling::Silent,
+                    &leave,
+                    a,
+                    s,
+                )
             }),
             ("mutely", &|a, s| {
-                command(&unknown, &Ruling::Silent, &leave_mutely, a, s)
+                command(&unknown, &CommandRuling::Silent, &leave_mutely, a, s)
             }),
         ],
         // Columns: untrusted, on-failure, on-request, never.
@@ -106,9 +118,9 @@ fn commands() {
     );
 }
 
-fn placed(decision: Decision) -> PlacedRule {
+fn placed(decision: RuleDecision) -> PlacedRule {
     PlacedRule {
-        rule: Rule {
+        rule: CommandRule {
             matter: RuleMatter::Command(vec!["git".to_owned(), "push".to_owned()]),
             decision,
             sandbox: SandboxUse::On,
@@ -119,16 +131,16 @@ fn placed(decision: Decision) -> PlacedRule {
     }
 }
 
-fn allow(sandbox: SandboxUse, wording: Wording) -> Ruling {
-    Ruling::Allow {
-        rule: placed(Decision::Allow),
+fn allow(sandbox: SandboxUse, wording: RuleCoverage) -> CommandRuling {
+    CommandRuling::Allow {
+        rule: placed(RuleDecision::Allow),
         sandbox,
         wording,
     }
 }
 
-fn unreadable() -> Ruling {
-    Ruling::Unreadable(FileError {
+fn unreadable() -> CommandRuling {
+    CommandRuling::Unreadable(RulesFileError {
         file: "rules.toml".into(),
         line: Some(1),
         message: "expected a rule".to_owned(),
@@ -137,22 +149,22 @@ fn unreadable() -> Ruling {
 
 #[test]
 fn commands_that_rules_are_about() {
-    let safe = Judgement::KnownSafe;
-    let unknown = Judgement::Unknown {
+    let safe = SafetyJudgement::KnownSafe;
+    let unknown = SafetyJudgement::Unknown {
         why: "because".to_owned(),
     };
-    let dangerous = Judgement::Dangerous {
+    let dangerous = SafetyJudgement::Dangerous {
         why: "because".to_owned(),
     };
-    let stay = Escalation::None;
-    let leave = Escalation::Wanted {
+    let stay = SandboxEscalation::None;
+    let leave = SandboxEscalation::Wanted {
         justification: Some("may I?".to_owned()),
     };
-    let forbid = Ruling::Forbid(placed(Decision::Forbid));
-    let ask = Ruling::Ask(placed(Decision::Ask));
-    let whole = allow(SandboxUse::On, Wording::Whole);
-    let begun = allow(SandboxUse::On, Wording::Beginning);
-    let off = allow(SandboxUse::Off, Wording::Beginning);
+    let forbid = CommandRuling::Forbid(placed(RuleDecision::Forbid));
+    let ask = CommandRuling::Ask(placed(RuleDecision::Ask));
+    let whole = allow(SandboxUse::On, RuleCoverage::Whole);
+    let begun = allow(SandboxUse::On, RuleCoverage::Beginning);
+    let off = allow(SandboxUse::Off, RuleCoverage::Beginning);
     let broken = unreadable();
     check(
         &[
@@ -211,18 +223,24 @@ fn commands_that_rules_are_about() {
 
 #[test]
 fn rules_give_their_reasons() {
-    let text = |ruling: &Ruling, approval| {
-        let judgement = Judgement::Unknown {
+    let text = |ruling: &CommandRuling, approval| {
+        let judgement = SafetyJudgement::Unknown {
             why: "it is new".to_owned(),
         };
         let read_only = SandboxPolicy::read_only();
-        match command(&judgement, ruling, &Escalation::None, approval, &read_only) {
-            Verdict::Refuse(text) | Verdict::Ask { reason: text, .. } => text,
-            Verdict::Allow(_) => panic!("the rule tightens"),
+        match command(
+            &judgement,
+            ruling,
+            &SandboxEscalation::None,
+            approval,
+            &read_only,
+        ) {
+            PolicyVerdict::Refuse(text) | PolicyVerdict::Ask { reason: text, .. } => text,
+            PolicyVerdict::Allow(_) => panic!("the rule tightens"),
         }
     };
-    let ask = Ruling::Ask(placed(Decision::Ask));
-    let forbid = Ruling::Forbid(placed(Decision::Forbid));
+    let ask = CommandRuling::Ask(placed(RuleDecision::Ask));
+    let forbid = CommandRuling::Forbid(placed(RuleDecision::Forbid));
     expect!["refused: the rule `git push` (rules.toml:3: others see it) forbids this command. Do not try it by other means: reach the goal another way, or tell the user what to run"].assert_eq(&text(&forbid, ApprovalPolicy::OnRequest));
     expect!["the rule `git push` (rules.toml:3: others see it) says to ask"]
         .assert_eq(&text(&ask, ApprovalPolicy::OnRequest));
@@ -234,13 +252,13 @@ fn rules_give_their_reasons() {
 
 #[test]
 fn edits() {
-    let outside = Reach::Outside {
+    let outside = EditReach::Outside {
         path: "/etc/hosts".into(),
         why: "/etc/hosts is elsewhere".to_owned(),
     };
     check(
         &[
-            ("inside", &|a, s| edit(&Reach::Inside, a, s)),
+            ("inside", &|a, s| edit(&EditReach::Inside, a, s)),
             ("outside", &|a, s| edit(&outside, a, s)),
         ],
         expect![[r"
@@ -266,23 +284,23 @@ fn only_on_failure_asks_again() {
 #[test]
 fn refusals_tell_what_to_do() {
     let text = |verdict| match verdict {
-        Verdict::Refuse(text) => text,
+        PolicyVerdict::Refuse(text) => text,
         other => panic!("{other:?}"),
     };
-    let outside = Reach::Outside {
+    let outside = EditReach::Outside {
         path: "/etc/hosts".into(),
         why: "/etc/hosts is elsewhere".to_owned(),
     };
     let read_only = SandboxPolicy::read_only();
     expect!["refused: the sandbox is read-only, so /etc/hosts cannot be changed, and nobody can be asked under the approval policy `never`"]
         .assert_eq(&text(edit(&outside, ApprovalPolicy::Never, &read_only)));
-    let wanted = Escalation::Wanted {
+    let wanted = SandboxEscalation::Wanted {
         justification: None,
     };
     expect!["say in `justification`, as a question to the user, why this command has to run outside of the sandbox, and call again"]
         .assert_eq(&text(command(
-            &Judgement::KnownSafe,
-            &Ruling::Silent,
+            &SafetyJudgement::KnownSafe,
+            &CommandRuling::Silent,
             &wanted,
             ApprovalPolicy::OnRequest,
             &read_only,
@@ -292,31 +310,34 @@ fn refusals_tell_what_to_do() {
 #[test]
 fn nothing_leaves_a_sandbox_that_holds() {
     let why = Some("the role scout is read-only");
-    let leave = Escalation::Wanted {
+    let leave = SandboxEscalation::Wanted {
         justification: Some("may I?".to_owned()),
     };
-    let outside = Reach::Outside {
+    let outside = EditReach::Outside {
         path: "/etc/hosts".into(),
         why: "/etc/hosts is elsewhere".to_owned(),
     };
     let read_only = SandboxPolicy::read_only();
     let asks = ApprovalPolicy::OnRequest;
     let leaving = command(
-        &Judgement::KnownSafe,
-        &Ruling::Silent,
+        &SafetyJudgement::KnownSafe,
+        &CommandRuling::Silent,
         &leave,
         asks,
         &read_only,
     );
     expect!["refused: the role scout is read-only, so nothing leaves this agent's sandbox and nobody is asked to let it. Stay inside it (call without sandbox_permissions), or say in your answer what has to be done outside, and why"]
-        .assert_eq(&match held(leaving.clone(), why) {
-            Verdict::Refuse(text) => text,
+        .assert_eq(&match keep_in_sandbox(leaving.clone(), why) {
+            PolicyVerdict::Refuse(text) => text,
             other => panic!("{other:?}"),
         });
-    assert_eq!(held(leaving.clone(), None), leaving);
+    assert_eq!(keep_in_sandbox(leaving.clone(), None), leaving);
     let edit = edit(&outside, asks, &read_only);
-    assert!(matches!(held(edit, why), Verdict::Refuse(_)));
+    assert!(matches!(
+        keep_in_sandbox(edit, why),
+        PolicyVerdict::Refuse(_)
+    ));
     // What a rule of the user's lets out runs inside.
-    let ruled = held(Verdict::Allow(Sandbox::Unconfined), why);
-    assert_eq!(ruled, Verdict::Allow(Sandbox::Confined));
+    let ruled = keep_in_sandbox(PolicyVerdict::Allow(SandboxChoice::Unconfined), why);
+    assert_eq!(ruled, PolicyVerdict::Allow(SandboxChoice::Confined));
 }

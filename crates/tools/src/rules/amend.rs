@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 
 use toml_edit::{Array, ArrayOfTables, DocumentMut, Item, Table, value};
 
-use super::parse::{FileError, parse, read_text};
-use super::{Decision, Rule, RuleMatter, SandboxUse};
+use super::parse::{RulesFileError, parse, read_text};
+use super::{CommandRule, RuleDecision, RuleMatter, SandboxUse};
 
 /// Why a rules file was not changed.
 #[derive(Debug, thiserror::Error)]
@@ -16,7 +16,7 @@ pub enum AmendError {
     #[error("the rule is not usable: {0}")]
     Rule(String),
     #[error("{0}; mend the file first")]
-    Broken(FileError),
+    Broken(RulesFileError),
     #[error("{}: its rules are not [[rule]] tables; change it by hand", file.display())]
     Form { file: PathBuf },
     #[error("{} has {count} rules, there is no number {}", file.display(), index + 1)]
@@ -34,7 +34,7 @@ pub enum AmendError {
 }
 
 /// Adds rules that are not there yet, at the end, and returns how many. Blocks on the disk.
-pub fn append(file: &Path, rules: &[Rule]) -> Result<usize, AmendError> {
+pub fn append(file: &Path, rules: &[CommandRule]) -> Result<usize, AmendError> {
     for rule in rules {
         rule.check().map_err(AmendError::Rule)?;
     }
@@ -60,13 +60,13 @@ pub enum RuleChoice {
     Index(usize),
     /// By all that it is about, and its decision if that is given.
     Matter {
-        decision: Option<Decision>,
+        decision: Option<RuleDecision>,
         matter: RuleMatter,
     },
 }
 
 impl RuleChoice {
-    fn index(&self, file: &Path, rules: &[Rule]) -> Result<usize, AmendError> {
+    fn index(&self, file: &Path, rules: &[CommandRule]) -> Result<usize, AmendError> {
         let (decision, matter) = match self {
             Self::Index(index) if *index < rules.len() => return Ok(*index),
             Self::Index(index) => {
@@ -78,7 +78,7 @@ impl RuleChoice {
             }
             Self::Matter { decision, matter } => (decision, matter),
         };
-        let is_meant = |(_, rule): &(usize, &Rule)| {
+        let is_meant = |(_, rule): &(usize, &CommandRule)| {
             rule.matter == *matter && decision.is_none_or(|decision| rule.decision == decision)
         };
         let meant = rules.iter().enumerate().filter(is_meant);
@@ -101,7 +101,7 @@ impl RuleChoice {
 }
 
 /// Removes a rule, with the comments above it. Blocks on the disk.
-pub fn remove(file: &Path, choice: &RuleChoice) -> Result<Rule, AmendError> {
+pub fn remove(file: &Path, choice: &RuleChoice) -> Result<CommandRule, AmendError> {
     let mut removed = None;
     amend(file, |document, known| {
         let chosen = choice.index(file, known);
@@ -119,7 +119,7 @@ pub fn remove(file: &Path, choice: &RuleChoice) -> Result<Rule, AmendError> {
 /// the file has a form that it cannot change.
 fn amend(
     file: &Path,
-    change: impl FnOnce(&mut DocumentMut, &[Rule]) -> Option<()>,
+    change: impl FnOnce(&mut DocumentMut, &[CommandRule]) -> Option<()>,
 ) -> Result<(), AmendError> {
     let failed = |error| AmendError::Write {
         file: file.to_owned(),
@@ -134,7 +134,7 @@ fn amend(
     let text = read_text(&target)
         .map_err(AmendError::Broken)?
         .unwrap_or_default();
-    let known: Vec<Rule> = parse(&text, file)
+    let known: Vec<CommandRule> = parse(&text, file)
         .map_err(AmendError::Broken)?
         .into_iter()
         .map(|placed| placed.rule)
@@ -183,7 +183,7 @@ fn replace(target: &Path, directory: &File, text: &str) -> io::Result<()> {
     directory.sync_all()
 }
 
-fn table(rule: &Rule) -> Table {
+fn table(rule: &CommandRule) -> Table {
     let mut table = Table::new();
     match &rule.matter {
         RuleMatter::Command(prefix) => {

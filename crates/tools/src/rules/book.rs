@@ -5,8 +5,8 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use super::parse::{self, FileError};
-use super::{Decision, PlacedRule};
+use super::parse::{self, RulesFileError};
+use super::{PlacedRule, RuleDecision};
 use crate::digest;
 
 /// Where rules are written.
@@ -16,12 +16,12 @@ pub struct RuleSource {
     pub user: Option<PathBuf>,
     /// The project's files, from its root down.
     pub projects: Vec<PathBuf>,
-    pub trust: Trust,
+    pub trust: ProjectTrust,
 }
 
 /// Whether the user trusts the project, and with what.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub enum Trust {
+pub enum ProjectTrust {
     /// With its files as they were then, by the SHA-256 of their text. One that came or changed
     /// later may have been written by a command.
     Trusted(BTreeMap<PathBuf, String>),
@@ -29,7 +29,7 @@ pub enum Trust {
     Untrusted,
 }
 
-impl Trust {
+impl ProjectTrust {
     fn covers(&self, file: &Path, text: &str) -> bool {
         match self {
             Self::Trusted(files) => {
@@ -54,26 +54,26 @@ impl Trust {
 
 /// All rules, as they were read.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Rules {
+pub struct RuleSet {
     /// Those that count, the user's first.
     pub placed: Vec<PlacedRule>,
     /// What a project would allow that is not trusted with it.
     pub ignored: Vec<PlacedRule>,
-    pub broken: Vec<FileError>,
+    pub broken: Vec<RulesFileError>,
 }
 
 /// The rules of a session.
 #[derive(Debug)]
 pub struct RuleBook {
     source: RuleSource,
-    state: Mutex<State>,
+    state: Mutex<RuleBookState>,
 }
 
 #[derive(Debug, Default)]
-struct State {
+struct RuleBookState {
     /// What the files were when they were read, in order; empty before the first look.
-    stamps: Vec<Stamp>,
-    rules: Arc<Rules>,
+    stamps: Vec<RuleFileStamp>,
+    rules: Arc<RuleSet>,
     untold: Vec<String>,
     told: BTreeSet<String>,
 }
@@ -81,7 +81,7 @@ struct State {
 /// Tells one version of a file from the next. A file that is replaced has another inode, even
 /// within one tick of the clock.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Stamp {
+enum RuleFileStamp {
     Absent,
     Present {
         inode: u64,
@@ -90,7 +90,7 @@ enum Stamp {
     },
 }
 
-impl Stamp {
+impl RuleFileStamp {
     fn of(file: &Path) -> Self {
         // What cannot be looked at is reported when it is read.
         match std::fs::metadata(file) {
@@ -119,9 +119,9 @@ impl RuleBook {
 
     /// Returns the rules that hold now. Costs a look at each file, and no more while they stay
     /// as they are.
-    pub fn current(&self) -> Arc<Rules> {
+    pub fn current(&self) -> Arc<RuleSet> {
         // Taken before reading: what changes meanwhile is read again next time.
-        let stamps: Vec<Stamp> = self.files().map(Stamp::of).collect();
+        let stamps: Vec<RuleFileStamp> = self.files().map(RuleFileStamp::of).collect();
         let mut state = self.lock();
         if state.stamps != stamps {
             state.stamps = stamps;
@@ -146,8 +146,8 @@ impl RuleBook {
         user.iter().chain(projects).map(PathBuf::as_path)
     }
 
-    fn read(&self) -> Rules {
-        let mut rules = Rules::default();
+    fn read(&self) -> RuleSet {
+        let mut rules = RuleSet::default();
         for file in self.files() {
             let text = match parse::read_text(file) {
                 Ok(Some(text)) => text,
@@ -164,7 +164,7 @@ impl RuleBook {
                 Ok(read) if !may_loosen => {
                     let (ignored, placed) = read
                         .into_iter()
-                        .partition(|it: &PlacedRule| it.rule.decision == Decision::Allow);
+                        .partition(|it: &PlacedRule| it.rule.decision == RuleDecision::Allow);
                     rules.placed.extend::<Vec<_>>(placed);
                     rules.ignored.extend::<Vec<_>>(ignored);
                 }
@@ -174,12 +174,12 @@ impl RuleBook {
         rules
     }
 
-    fn lock(&self) -> std::sync::MutexGuard<'_, State> {
+    fn lock(&self) -> std::sync::MutexGuard<'_, RuleBookState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-fn warnings(rules: &Rules, trust: &Trust) -> Vec<String> {
+fn warnings(rules: &RuleSet, trust: &ProjectTrust) -> Vec<String> {
     let broken = rules.broken.iter().map(|error| {
         format!(
             "{error}; until it is mended, every command that is not known to be safe is asked for"

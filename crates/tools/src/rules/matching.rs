@@ -5,33 +5,35 @@ use std::slice::from_ref;
 
 use troupe_protocol::policy::{ApprovalPolicy, SandboxPolicy};
 
-use super::book::Rules;
+use super::book::RuleSet;
 use super::prefix::can_leave_the_sandbox;
-use super::{Decision, FileError, PlacedRule, Rule, RuleMatter, SandboxUse, pattern};
+use super::{
+    CommandRule, PlacedRule, RuleDecision, RuleMatter, RulesFileError, SandboxUse, pattern,
+};
 use crate::limits::{PROPOSED_RULES_MAX, PROPOSED_WORDS_BYTES_MAX};
-use crate::policy::{self, Escalation, Verdict};
+use crate::policy::{self, PolicyVerdict, SandboxEscalation};
 use crate::safety::script::{is_of_the_system, program_name};
-use crate::safety::search::{Finding, Word, in_command};
+use crate::safety::search::{ScriptFinding, Word, in_command};
 use crate::safety::{judge, parts, parts_read_only};
 
 /// What the rules say about a command.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Ruling {
+pub enum CommandRuling {
     /// No rule is about it.
     Silent,
     Allow {
         /// The first one that was needed.
         rule: PlacedRule,
         sandbox: SandboxUse,
-        wording: Wording,
+        wording: RuleCoverage,
     },
     Ask(PlacedRule),
     /// A file cannot be read, and might forbid it.
-    Unreadable(FileError),
+    Unreadable(RulesFileError),
     Forbid(PlacedRule),
 }
 
-impl Ruling {
+impl CommandRuling {
     /// The stricter one is the greater one. What no rule is about is less allowed than what one
     /// allows.
     fn strictness(&self) -> u8 {
@@ -47,34 +49,37 @@ impl Ruling {
 
 /// How much of a command its rules spell out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Wording {
+pub enum RuleCoverage {
     Whole,
     /// The command goes on after the words of a rule.
     Beginning,
 }
 
-impl Rules {
+impl RuleSet {
     /// Decides about a command as it will be executed: program and arguments.
-    pub fn ruling(&self, argv: &[String]) -> Ruling {
+    pub fn ruling(&self, argv: &[String]) -> CommandRuling {
         let strictest = self.tightening(argv);
         match (strictest, self.broken.first()) {
-            (Some(found), _) if found.rule.decision == Decision::Forbid => {
-                Ruling::Forbid(found.clone())
+            (Some(found), _) if found.rule.decision == RuleDecision::Forbid => {
+                CommandRuling::Forbid(found.clone())
             }
-            (_, Some(broken)) => Ruling::Unreadable(broken.clone()),
-            (Some(found), None) => Ruling::Ask(found.clone()),
-            (None, None) => self.allowing(argv).unwrap_or(Ruling::Silent),
+            (_, Some(broken)) => CommandRuling::Unreadable(broken.clone()),
+            (Some(found), None) => CommandRuling::Ask(found.clone()),
+            (None, None) => self.allowing_rules(argv).unwrap_or(CommandRuling::Silent),
         }
     }
 
     /// Decides about a change to these files. Each name of a file counts, so that a link is no way
     /// around a rule.
-    pub fn edit_ruling<'p>(&self, files: impl IntoIterator<Item = &'p [&'p Path]>) -> Ruling {
+    pub fn edit_ruling<'p>(
+        &self,
+        files: impl IntoIterator<Item = &'p [&'p Path]>,
+    ) -> CommandRuling {
         let rulings = files.into_iter().map(|names| {
             self.pattern_ruling(|rule| match &rule.matter {
                 RuleMatter::Edit(glob) => {
                     let mut names = names.iter();
-                    if rule.decision == Decision::Allow {
+                    if rule.decision == RuleDecision::Allow {
                         names.all(|name| pattern::matches_path(glob, name))
                     } else {
                         names.any(|name| pattern::matches_path(glob, name))
@@ -83,12 +88,12 @@ impl Rules {
                 RuleMatter::Command(_) | RuleMatter::Mcp(_) => false,
             })
         });
-        let strictest = rulings.max_by_key(Ruling::strictness);
-        strictest.unwrap_or(Ruling::Silent)
+        let strictest = rulings.max_by_key(CommandRuling::strictness);
+        strictest.unwrap_or(CommandRuling::Silent)
     }
 
     /// Decides about a call of a server's tool.
-    pub fn tool_ruling(&self, server: &str, tool: &str) -> Ruling {
+    pub fn tool_ruling(&self, server: &str, tool: &str) -> CommandRuling {
         self.pattern_ruling(|rule| match &rule.matter {
             RuleMatter::Mcp(glob) => pattern::matches_tool(glob, server, tool),
             RuleMatter::Command(_) | RuleMatter::Edit(_) => false,
@@ -96,22 +101,22 @@ impl Rules {
     }
 
     /// The strictest rule counts; a file that cannot be read might forbid.
-    fn pattern_ruling(&self, is_meant: impl Fn(&Rule) -> bool) -> Ruling {
+    fn pattern_ruling(&self, is_meant: impl Fn(&CommandRule) -> bool) -> CommandRuling {
         let meant = self.placed.iter().filter(|placed| is_meant(&placed.rule));
         let strictest = meant.reduce(stricter);
         match (strictest, self.broken.first()) {
-            (Some(found), _) if found.rule.decision == Decision::Forbid => {
-                Ruling::Forbid(found.clone())
+            (Some(found), _) if found.rule.decision == RuleDecision::Forbid => {
+                CommandRuling::Forbid(found.clone())
             }
-            (_, Some(broken)) => Ruling::Unreadable(broken.clone()),
-            (None, None) => Ruling::Silent,
-            (Some(found), None) if found.rule.decision == Decision::Ask => {
-                Ruling::Ask(found.clone())
+            (_, Some(broken)) => CommandRuling::Unreadable(broken.clone()),
+            (None, None) => CommandRuling::Silent,
+            (Some(found), None) if found.rule.decision == RuleDecision::Ask => {
+                CommandRuling::Ask(found.clone())
             }
-            (Some(found), None) => Ruling::Allow {
+            (Some(found), None) => CommandRuling::Allow {
                 rule: found.clone(),
                 sandbox: SandboxUse::On,
-                wording: Wording::Whole,
+                wording: RuleCoverage::Whole,
             },
         }
     }
@@ -122,14 +127,24 @@ impl Rules {
         argv: &[String],
         approval: ApprovalPolicy,
         sandbox: &SandboxPolicy,
-    ) -> Verdict {
+    ) -> PolicyVerdict {
         let ruling = self.ruling(argv);
-        policy::command(&judge(argv), &ruling, &Escalation::None, approval, sandbox)
+        policy::command(
+            &judge(argv),
+            &ruling,
+            &SandboxEscalation::None,
+            approval,
+            sandbox,
+        )
     }
 
     /// Returns the rules that would let a command run unasked from now on; `None` if no sound
     /// ones would.
-    pub(crate) fn proposal(&self, argv: &[String], sandbox: SandboxUse) -> Option<Vec<Rule>> {
+    pub(crate) fn proposal(
+        &self,
+        argv: &[String],
+        sandbox: SandboxUse,
+    ) -> Option<Vec<CommandRule>> {
         let uncovered: Vec<Vec<String>> = parts(argv)?
             .into_iter()
             .filter(|part| match (sandbox, self.allow_for(part)) {
@@ -139,11 +154,11 @@ impl Rules {
                 }
             })
             .collect();
-        let proposed: Vec<Rule> = uncovered
+        let proposed: Vec<CommandRule> = uncovered
             .into_iter()
-            .map(|prefix| Rule {
+            .map(|prefix| CommandRule {
                 matter: RuleMatter::Command(prefix),
-                decision: Decision::Allow,
+                decision: RuleDecision::Allow,
                 sandbox,
                 reason: None,
             })
@@ -159,7 +174,7 @@ impl Rules {
         let strict: Vec<&PlacedRule> = self
             .placed
             .iter()
-            .filter(|placed| placed.rule.decision > Decision::Allow)
+            .filter(|placed| placed.rule.decision > RuleDecision::Allow)
             .collect();
         if strict.is_empty() {
             return None;
@@ -167,7 +182,7 @@ impl Rules {
         let mut found: Option<&PlacedRule> = None;
         // Nothing ends the search: what comes later may be forbidden.
         in_command(argv, &mut |finding| {
-            if let Finding::Command(words) = finding {
+            if let ScriptFinding::Command(words) = finding {
                 let hits = strict.iter().filter(|placed| is_seen(&placed.rule, words));
                 found = found.into_iter().chain(hits.copied()).reduce(stricter);
             }
@@ -176,8 +191,8 @@ impl Rules {
         found
     }
 
-    fn allowing(&self, argv: &[String]) -> Option<Ruling> {
-        let allows = |placed: &PlacedRule| placed.rule.decision == Decision::Allow;
+    fn allowing_rules(&self, argv: &[String]) -> Option<CommandRuling> {
+        let allows = |placed: &PlacedRule| placed.rule.decision == RuleDecision::Allow;
         if !self.placed.iter().any(allows) {
             return None;
         }
@@ -202,7 +217,7 @@ impl Rules {
             .iter()
             .zip(&found)
             .all(|(part, rule)| rule.is_none_or(|placed| placed.rule.prefix().len() == part.len()));
-        Some(Ruling::Allow {
+        Some(CommandRuling::Allow {
             rule: (*first).clone(),
             sandbox: if all_off {
                 SandboxUse::Off
@@ -210,9 +225,9 @@ impl Rules {
                 SandboxUse::On
             },
             wording: if whole {
-                Wording::Whole
+                RuleCoverage::Whole
             } else {
-                Wording::Beginning
+                RuleCoverage::Beginning
             },
         })
     }
@@ -221,7 +236,7 @@ impl Rules {
     fn allow_for(&self, part: &[String]) -> Option<&PlacedRule> {
         self.placed
             .iter()
-            .filter(|placed| placed.rule.decision == Decision::Allow)
+            .filter(|placed| placed.rule.decision == RuleDecision::Allow)
             .filter(|placed| is_exactly(&placed.rule, part))
             .max_by_key(|placed| {
                 let confined = placed.rule.sandbox == SandboxUse::On;
@@ -241,7 +256,7 @@ fn stricter<'r>(one: &'r PlacedRule, other: &'r PlacedRule) -> &'r PlacedRule {
 
 /// Whether visible words begin with the rule's. A program counts wherever it lies, and options
 /// between it and the next word of the rule are passed over: `git -C . push` is a `git push`.
-fn is_seen(rule: &Rule, words: &[Word]) -> bool {
+fn is_seen(rule: &CommandRule, words: &[Word]) -> bool {
     let Some((wanted, rest)) = rule.prefix().split_first() else {
         return false;
     };
@@ -286,7 +301,7 @@ fn after_options(words: &[Word]) -> impl Iterator<Item = &[Word]> {
 
 /// Whether a command begins with the rule's words. A bare name is a program of the system:
 /// not one of that name in the work tree.
-fn is_exactly(rule: &Rule, part: &[String]) -> bool {
+fn is_exactly(rule: &CommandRule, part: &[String]) -> bool {
     let mut pairs = rule.prefix().iter().zip(part);
     let program = |(wanted, word): (&String, &String)| {
         word == wanted || (is_of_the_system(word) && program_name(word) == wanted)
@@ -296,7 +311,7 @@ fn is_exactly(rule: &Rule, part: &[String]) -> bool {
         && pairs.all(|(wanted, word)| wanted == word)
 }
 
-fn is_sound_proposal(rule: &Rule) -> bool {
+fn is_sound_proposal(rule: &CommandRule) -> bool {
     let program = rule.prefix().first().map_or("", String::as_str);
     let is_relative = program.contains('/') && !program.starts_with('/');
     let bytes: usize = rule.prefix().iter().map(String::len).sum();

@@ -8,19 +8,19 @@ use std::path::{Path, PathBuf};
 use serde::Deserialize;
 use toml::Spanned;
 
-use super::{PlacedRule, Rule};
+use super::{CommandRule, PlacedRule};
 use crate::limits::RULES_FILE_BYTES_MAX;
 
 /// Why a rules file cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub struct FileError {
+pub struct RulesFileError {
     pub file: PathBuf,
     /// `None`: the file as a whole.
     pub line: Option<usize>,
     pub message: String,
 }
 
-impl fmt::Display for FileError {
+impl fmt::Display for RulesFileError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}", self.file.display())?;
         if let Some(line) = self.line {
@@ -32,21 +32,21 @@ impl fmt::Display for FileError {
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Contents {
+struct RulesFile {
     #[serde(default)]
-    rule: Vec<Spanned<Rule>>,
+    rule: Vec<Spanned<CommandRule>>,
 }
 
 /// Reads the text of a rules file. One bad rule makes the file bad: leaving out a rule that
 /// was meant to forbid would be worse.
-pub(super) fn parse(text: &str, file: &Path) -> Result<Vec<PlacedRule>, FileError> {
+pub(super) fn parse(text: &str, file: &Path) -> Result<Vec<PlacedRule>, RulesFileError> {
     let line_of = |offset: usize| 1 + text[..offset.min(text.len())].matches('\n').count();
-    let bad = |line, message| FileError {
+    let bad = |line, message| RulesFileError {
         file: file.to_owned(),
         line,
         message,
     };
-    let contents: Contents = toml::from_str(text).map_err(|error| {
+    let contents: RulesFile = toml::from_str(text).map_err(|error| {
         let line = error.span().map(|span| line_of(span.start));
         bad(line, error.message().trim().replace('\n', ", "))
     })?;
@@ -65,7 +65,7 @@ pub(super) fn parse(text: &str, file: &Path) -> Result<Vec<PlacedRule>, FileErro
 
 /// Reads a rules file that need not exist.
 #[cfg(test)]
-pub(super) fn read(file: &Path) -> Result<Vec<PlacedRule>, FileError> {
+pub(super) fn read(file: &Path) -> Result<Vec<PlacedRule>, RulesFileError> {
     match read_text(file)? {
         Some(text) => parse(&text, file),
         None => Ok(Vec::new()),
@@ -73,8 +73,8 @@ pub(super) fn read(file: &Path) -> Result<Vec<PlacedRule>, FileError> {
 }
 
 /// `None`: there is no such file.
-pub(super) fn read_text(file: &Path) -> Result<Option<String>, FileError> {
-    let bad = |message: String| FileError {
+pub(super) fn read_text(file: &Path) -> Result<Option<String>, RulesFileError> {
+    let bad = |message: String| RulesFileError {
         file: file.to_owned(),
         line: None,
         message,

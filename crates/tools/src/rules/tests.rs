@@ -6,16 +6,16 @@ use expect_test::{Expect, expect};
 use super::parse::parse;
 use super::*;
 
-fn rules(text: &str) -> Rules {
+fn rules(text: &str) -> RuleSet {
     let placed = parse(text, Path::new("rules.toml")).expect("the rules are well-formed");
-    Rules {
+    RuleSet {
         placed,
-        ..Rules::default()
+        ..RuleSet::default()
     }
 }
 
 /// One rule per line: decision, words, and perhaps `(off)`.
-fn brief(text: &str) -> Rules {
+fn brief(text: &str) -> RuleSet {
     let mut toml = String::new();
     for line in text.lines().filter(|line| !line.trim().is_empty()) {
         let (line, sandbox) = match line.trim().strip_suffix(" (off)") {
@@ -33,17 +33,17 @@ fn brief(text: &str) -> Rules {
     rules(&toml)
 }
 
-fn show(ruling: &Ruling) -> String {
+fn show(ruling: &CommandRuling) -> String {
     match ruling {
-        Ruling::Silent => "silent".to_owned(),
-        Ruling::Allow {
+        CommandRuling::Silent => "silent".to_owned(),
+        CommandRuling::Allow {
             rule,
             sandbox,
             wording,
         } => format!("allow {} {sandbox:?} {wording:?}", rule.rule.words()),
-        Ruling::Ask(placed) => format!("ask {}", placed.rule.words()),
-        Ruling::Forbid(placed) => format!("forbid {}", placed.rule.words()),
-        Ruling::Unreadable(error) => error.to_string(),
+        CommandRuling::Ask(placed) => format!("ask {}", placed.rule.words()),
+        CommandRuling::Forbid(placed) => format!("forbid {}", placed.rule.words()),
+        CommandRuling::Unreadable(error) => error.to_string(),
     }
 }
 
@@ -52,7 +52,7 @@ fn bash(script: &str) -> Vec<String> {
 }
 
 /// Draws what the rules say about each script.
-fn check(rules: &Rules, scripts: &[&str], expect: Expect) {
+fn check(rules: &RuleSet, scripts: &[&str], expect: Expect) {
     let lines = scripts.iter().map(|script| {
         let ruling = show(&rules.ruling(&bash(script)));
         format!("{script:<36} {ruling}\n")
@@ -211,14 +211,14 @@ fn a_command_without_a_shell_is_one_command() {
         "allow touch made On Whole"
     );
     assert_eq!(show(&rules.ruling(&words("rm x"))), "forbid rm");
-    assert_eq!(rules.ruling(&[]), Ruling::Silent);
+    assert_eq!(rules.ruling(&[]), CommandRuling::Silent);
 }
 
 fn check_allow(prefixes: &[&str], expect: Expect) {
     let lines = prefixes.iter().map(|words| {
-        let rule = Rule {
+        let rule = CommandRule {
             matter: RuleMatter::Command(words.split(' ').map(str::to_owned).collect()),
-            decision: Decision::Allow,
+            decision: RuleDecision::Allow,
             sandbox: SandboxUse::On,
             reason: None,
         };
@@ -294,10 +294,10 @@ fn a_prefix_that_says_nothing_cannot_be_allowed() {
     );
 }
 
-fn check_proposal(rules: &Rules, sandbox: SandboxUse, scripts: &[&str], expect: Expect) {
+fn check_proposal(rules: &RuleSet, sandbox: SandboxUse, scripts: &[&str], expect: Expect) {
     let lines = scripts.iter().map(|script| {
         let proposed = rules.proposal(&bash(script), sandbox).map(|rules| {
-            let words: Vec<String> = rules.iter().map(Rule::words).collect();
+            let words: Vec<String> = rules.iter().map(CommandRule::words).collect();
             words.join(" + ")
         });
         format!("{script:<28} {}\n", proposed.as_deref().unwrap_or("-"))

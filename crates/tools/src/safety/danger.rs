@@ -2,7 +2,7 @@
 
 mod rules;
 
-use super::search::{Finding, in_command as search_command, in_script as search_script};
+use super::search::{ScriptFinding, in_command as search_command, in_script as search_script};
 
 /// Why a command as it will be executed is dangerous.
 pub fn in_command(argv: &[String]) -> Option<String> {
@@ -14,11 +14,13 @@ pub fn in_script(source: &str) -> Option<String> {
     search_script(source, &mut judge)
 }
 
-fn judge(finding: Finding<'_>) -> Option<String> {
+fn judge(finding: ScriptFinding<'_>) -> Option<String> {
     match finding {
-        Finding::Command(words) => rules::command(words),
-        Finding::Write(target) => rules::write_to(target),
-        Finding::Download => Some("it runs what it downloads".to_owned()),
-        Finding::Bomb(name) => Some(format!("the function `{name}` starts itself without end")),
+        ScriptFinding::Command(words) => rules::command(words),
+        ScriptFinding::Write(target) => rules::write_to(target),
+        ScriptFinding::Download => Some("it runs what it downloads".to_owned()),
+        ScriptFinding::Bomb(name) => {
+            Some(format!("the function `{name}` starts itself without end"))
+        }
     }
 }

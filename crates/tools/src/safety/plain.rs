@@ -7,11 +7,11 @@
 use tree_sitter::Node;
 
 use super::limits::{PLAIN_COMMANDS_MAX, PLAIN_DEPTH_MAX};
-use super::script::{Script, children};
+use super::script::{ShellScript, children};
 
 /// The words of each command, or why the script is not plain.
 pub fn plain_commands(source: &str) -> Result<Vec<Vec<String>>, String> {
-    let script = Script::parse(source).ok_or("the script is too long to be judged")?;
+    let script = ShellScript::parse(source).ok_or("the script is too long to be judged")?;
     if let Some(hidden) = source.chars().find(|&c| is_hidden(c)) {
         return Err(format!(
             "the script contains the invisible character U+{:04X}",
@@ -25,13 +25,13 @@ pub fn plain_commands(source: &str) -> Result<Vec<Vec<String>>, String> {
     if source.contains("\\\n") && source.contains(['<', '>']) {
         return Err("a redirection in a continued line is not judged".to_owned());
     }
-    let mut reader = Reader {
+    let mut reader = PlainCommandReader {
         script: &script,
         commands: Vec::new(),
     };
     let root = script.root();
-    reader.check_gap(0, root.start_byte(), Gap::Statements)?;
-    reader.check_gap(root.end_byte(), source.len(), Gap::Statements)?;
+    reader.check_gap(0, root.start_byte(), NodeGap::Statements)?;
+    reader.check_gap(root.end_byte(), source.len(), NodeGap::Statements)?;
     reader.statement(root, 0)?;
     if reader.commands.is_empty() {
         return Err("the script is empty".to_owned());
@@ -51,8 +51,8 @@ fn is_hidden(c: char) -> bool {
 }
 
 /// The words of one command of a script, if they are plain.
-pub fn command_words(script: &Script<'_>, node: Node<'_>) -> Option<Vec<String>> {
-    let reader = Reader {
+pub fn command_words(script: &ShellScript<'_>, node: Node<'_>) -> Option<Vec<String>> {
+    let reader = PlainCommandReader {
         script,
         commands: Vec::new(),
     };
@@ -60,14 +60,14 @@ pub fn command_words(script: &Script<'_>, node: Node<'_>) -> Option<Vec<String>>
     reader.command(node).ok()
 }
 
-struct Reader<'s, 't> {
-    script: &'t Script<'s>,
+struct PlainCommandReader<'s, 't> {
+    script: &'t ShellScript<'s>,
     commands: Vec<Vec<String>>,
 }
 
 /// What may stand between two nodes besides blanks and continued lines.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Gap {
+enum NodeGap {
     /// Line ends.
     Statements,
     /// Nothing.
@@ -76,7 +76,7 @@ enum Gap {
     None,
 }
 
-impl<'t> Reader<'_, 't> {
+impl<'t> PlainCommandReader<'_, 't> {
     fn statement(&mut self, node: Node<'t>, depth: usize) -> Result<(), String> {
         if depth > PLAIN_DEPTH_MAX {
             return Err("the script is nested too deeply".to_owned());
@@ -100,7 +100,7 @@ impl<'t> Reader<'_, 't> {
 
     fn joined(&mut self, node: Node<'t>, separators: &[&str], depth: usize) -> Result<(), String> {
         let children = children(node);
-        self.check_gaps(node, &children, Gap::Statements)?;
+        self.check_gaps(node, &children, NodeGap::Statements)?;
         for child in children {
             if child.is_named() {
                 self.statement(child, depth + 1)?;
@@ -113,7 +113,7 @@ impl<'t> Reader<'_, 't> {
 
     fn redirected(&mut self, node: Node<'t>, depth: usize) -> Result<(), String> {
         let children = children(node);
-        self.check_gaps(node, &children, Gap::Words)?;
+        self.check_gaps(node, &children, NodeGap::Words)?;
         for child in children {
             match child.kind() {
                 "file_redirect" => self.redirect(child)?,
@@ -126,7 +126,7 @@ impl<'t> Reader<'_, 't> {
     /// Allows only what neither reads nor writes a file.
     fn redirect(&self, node: Node<'t>) -> Result<(), String> {
         let mut children = children(node);
-        self.check_gaps(node, &children, Gap::Words)?;
+        self.check_gaps(node, &children, NodeGap::Words)?;
         if let Some(first) = children.first()
             && first.kind() == "file_descriptor"
         {
@@ -143,7 +143,7 @@ impl<'t> Reader<'_, 't> {
 
     fn command(&self, node: Node<'t>) -> Result<Vec<String>, String> {
         let children = children(node);
-        self.check_gaps(node, &children, Gap::Words)?;
+        self.check_gaps(node, &children, NodeGap::Words)?;
         let mut words = Vec::with_capacity(children.len());
         for child in children {
             let word = match child.kind() {
@@ -174,14 +174,19 @@ impl<'t> Reader<'_, 't> {
             "string" => double_quoted(text),
             "concatenation" => {
                 let parts = children(node);
-                self.check_gaps(node, &parts, Gap::None)?;
+                self.check_gaps(node, &parts, NodeGap::None)?;
                 parts.into_iter().map(|part| self.word(part)).collect()
             }
             kind => Err(refusal(kind)),
         }
     }
 
-    fn check_gaps(&self, node: Node<'t>, children: &[Node<'t>], gap: Gap) -> Result<(), String> {
+    fn check_gaps(
+        &self,
+        node: Node<'t>,
+        children: &[Node<'t>],
+        gap: NodeGap,
+    ) -> Result<(), String> {
         let mut end = node.start_byte();
         for child in children {
             self.check_gap(end, child.start_byte(), gap)?;
@@ -190,12 +195,12 @@ impl<'t> Reader<'_, 't> {
         self.check_gap(end, node.end_byte(), gap)
     }
 
-    fn check_gap(&self, start: usize, end: usize, gap: Gap) -> Result<(), String> {
+    fn check_gap(&self, start: usize, end: usize, gap: NodeGap) -> Result<(), String> {
         let text = self.script.source().get(start..end).unwrap_or("?");
         let blanks: &[char] = match gap {
-            Gap::None => &[],
-            Gap::Words => &[' ', '\t'],
-            Gap::Statements => &[' ', '\t', '\n'],
+            NodeGap::None => &[],
+            NodeGap::Words => &[' ', '\t'],
+            NodeGap::Statements => &[' ', '\t', '\n'],
         };
         // A continued line separates nothing by itself: to the shell it is not there.
         let joined = text.replace("\\\n", "");

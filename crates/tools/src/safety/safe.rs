@@ -32,9 +32,9 @@ fn reads_only(name: &str, arguments: &[&str]) -> Result<(), String> {
         .find(|rule| lists(rule.names, name))
         .ok_or_else(|| format!("`{name}` is not known to only read"))?;
     let allowed = match rule.allows {
-        Allows::Anything => true,
-        Allows::Flags(flags) => flags.operands(arguments).is_some(),
-        Allows::If(allows) => allows(arguments),
+        AllowedArguments::Anything => true,
+        AllowedArguments::Flags(flags) => flags.operands(arguments).is_some(),
+        AllowedArguments::If(allows) => allows(arguments),
     };
     if allowed {
         Ok(())
@@ -50,21 +50,21 @@ fn lists(words: &str, name: &str) -> bool {
     words.split(' ').any(|word| word == name)
 }
 
-struct Rule {
+struct SafeCommandRule {
     /// Separated by blanks.
     names: &'static str,
-    allows: Allows,
+    allows: AllowedArguments,
 }
 
-enum Allows {
+enum AllowedArguments {
     /// No argument makes it write or run anything.
     Anything,
-    Flags(&'static Flags),
+    Flags(&'static AllowedFlags),
     If(fn(&[&str]) -> bool),
 }
 
 /// Options of one command that are allowed.
-struct Flags {
+struct AllowedFlags {
     /// Letters without value, as in `-abc`.
     short: &'static str,
     /// Letters that take the rest of the word, or the next word, as their value.
@@ -73,7 +73,7 @@ struct Flags {
     long: &'static str,
 }
 
-impl Flags {
+impl AllowedFlags {
     /// The arguments that are no options; `None` when an option is not allowed.
     ///
     /// Whether a word is the value of an option depends on the option and on the version of
@@ -111,32 +111,32 @@ impl Flags {
     }
 }
 
-const RULES: &[Rule] = &[
-    Rule {
+const RULES: &[SafeCommandRule] = &[
+    SafeCommandRule {
         names: "\
             basename cat cmp column comm cut df dirname du echo egrep expand false fgrep \
             fold grep head id ls md5sum nl nproc od paste pwd readlink realpath rev seq \
             sha1sum sha256sum stat tac tail tr true type uname unexpand wc which whoami",
-        allows: Allows::Anything,
+        allows: AllowedArguments::Anything,
     },
-    Rule {
+    SafeCommandRule {
         names: "cd",
-        allows: Allows::If(
+        allows: AllowedArguments::If(
             |arguments| matches!(arguments, [directory] if !directory.starts_with(['-', '+'])),
         ),
     },
-    Rule {
+    SafeCommandRule {
         names: "command",
-        allows: Allows::If(|arguments| matches!(arguments, ["-v" | "-V", _, ..])),
+        allows: AllowedArguments::If(|arguments| matches!(arguments, ["-v" | "-V", _, ..])),
     },
-    Rule {
+    SafeCommandRule {
         names: "date",
-        allows: Allows::If(date),
+        allows: AllowedArguments::If(date),
     },
-    Rule {
+    SafeCommandRule {
         names: "diff",
         // `-l` starts a pager.
-        allows: Allows::Flags(&Flags {
+        allows: AllowedArguments::Flags(&AllowedFlags {
             short: "abBdeEiNpqrstTuwyZ0123456789",
             short_valued: "CUIx",
             long: "\
@@ -145,39 +145,39 @@ const RULES: &[Rule] = &[
                 color label width report-identical-files",
         }),
     },
-    Rule {
+    SafeCommandRule {
         names: "file",
         // `-C` writes a file, `-z` runs programs.
-        allows: Allows::Flags(&Flags {
+        allows: AllowedArguments::Flags(&AllowedFlags {
             short: "bhiLNrsk0",
             short_valued: "F",
             long: "brief mime mime-type mime-encoding dereference keep-going",
         }),
     },
-    Rule {
+    SafeCommandRule {
         names: "find",
-        allows: Allows::If(find),
+        allows: AllowedArguments::If(find),
     },
-    Rule {
+    SafeCommandRule {
         names: "git",
-        allows: Allows::If(git::reads_only),
+        allows: AllowedArguments::If(git::reads_only),
     },
-    Rule {
+    SafeCommandRule {
         names: "printf",
-        allows: Allows::If(printf),
+        allows: AllowedArguments::If(printf),
     },
-    Rule {
+    SafeCommandRule {
         names: "rg",
-        allows: Allows::If(rg),
+        allows: AllowedArguments::If(rg),
     },
-    Rule {
+    SafeCommandRule {
         names: "sed",
-        allows: Allows::If(sed),
+        allows: AllowedArguments::If(sed),
     },
-    Rule {
+    SafeCommandRule {
         names: "sort",
         // `-o` writes, `--compress-program` runs, `-T` chooses where to write.
-        allows: Allows::Flags(&Flags {
+        allows: AllowedArguments::Flags(&AllowedFlags {
             short: "bcCdfghiMmnrRsuVz",
             short_valued: "kt",
             long: "\
@@ -186,18 +186,18 @@ const RULES: &[Rule] = &[
                 reverse sort stable unique version-sort zero-terminated",
         }),
     },
-    Rule {
+    SafeCommandRule {
         names: "tree",
         // `-o` writes, `-R` with `-H` writes too.
-        allows: Allows::Flags(&Flags {
+        allows: AllowedArguments::Flags(&AllowedFlags {
             short: "adfghilnpqrstuvxACDFNQS",
             short_valued: "LPI",
             long: "dirsfirst noreport gitignore prune du filelimit charset",
         }),
     },
-    Rule {
+    SafeCommandRule {
         names: "uniq",
-        allows: Allows::If(|arguments| {
+        allows: AllowedArguments::If(|arguments| {
             // A second operand is a file that is written.
             let operands = UNIQ.operands(arguments);
             operands.is_some_and(|operands| operands.len() < 2)
@@ -205,7 +205,7 @@ const RULES: &[Rule] = &[
     },
 ];
 
-const UNIQ: Flags = Flags {
+const UNIQ: AllowedFlags = AllowedFlags {
     short: "cdDiuz",
     short_valued: "fsw",
     long: "count repeated all-repeated ignore-case unique skip-fields",
@@ -213,7 +213,7 @@ const UNIQ: Flags = Flags {
 
 /// An operand without plus sign sets the clock.
 fn date(arguments: &[&str]) -> bool {
-    const FLAGS: Flags = Flags {
+    const FLAGS: AllowedFlags = AllowedFlags {
         short: "uRI",
         short_valued: "dr",
         long: "utc universal date iso-8601 rfc-3339 rfc-email reference",

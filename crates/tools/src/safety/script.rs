@@ -9,12 +9,12 @@ use super::limits::{PARSE_MS_MAX, SCRIPT_BYTES_MAX};
 
 /// A parsed script. It may contain errors; whoever needs a sound tree asks.
 #[derive(Debug)]
-pub struct Script<'s> {
+pub struct ShellScript<'s> {
     source: &'s str,
     tree: Tree,
 }
 
-impl<'s> Script<'s> {
+impl<'s> ShellScript<'s> {
     /// `None` when the script is too long or too twisted to be parsed in bounded time.
     pub fn parse(source: &'s str) -> Option<Self> {
         if source.len() > SCRIPT_BYTES_MAX {

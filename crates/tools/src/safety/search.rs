@@ -11,12 +11,12 @@ mod words;
 use tree_sitter::Node;
 
 use super::limits::{SCRIPT_BYTES_MAX, SCRIPTS_MAX, SHELL_DEPTH_MAX, WORDS_MAX};
-use super::script::{Script, children, is_shell, program_name};
+use super::script::{ShellScript, children, is_shell, program_name};
 pub use words::Word;
 
 /// Something that a script would do.
 #[derive(Debug, Clone, Copy)]
-pub enum Finding<'a> {
+pub enum ScriptFinding<'a> {
     /// Runs these words, as far as they are known.
     Command(&'a [Word]),
     /// Writes to this file by a redirection.
@@ -28,25 +28,25 @@ pub enum Finding<'a> {
 }
 
 /// Judges a finding; what it returns ends the search.
-pub type Judge<'j> = &'j mut dyn FnMut(Finding<'_>) -> Option<String>;
+pub type Judge<'j> = &'j mut dyn FnMut(ScriptFinding<'_>) -> Option<String>;
 
 /// Searches a command as it will be executed.
 pub fn in_command(argv: &[String], judge: Judge<'_>) -> Option<String> {
     let words: Vec<Word> = argv.iter().cloned().map(Some).collect();
-    Search { judge, scripts: 0 }.command(&words, 0)
+    ScriptSearch { judge, scripts: 0 }.command(&words, 0)
 }
 
 /// Searches the text of a script.
 pub fn in_script(source: &str, judge: Judge<'_>) -> Option<String> {
-    Search { judge, scripts: 0 }.script(source, 0)
+    ScriptSearch { judge, scripts: 0 }.script(source, 0)
 }
 
-struct Search<'j> {
+struct ScriptSearch<'j> {
     judge: Judge<'j>,
     scripts: usize,
 }
 
-impl Search<'_> {
+impl ScriptSearch<'_> {
     fn script(&mut self, source: &str, depth: usize) -> Option<String> {
         let bounded = depth <= SHELL_DEPTH_MAX && source.len() <= SCRIPT_BYTES_MAX;
         if !bounded || self.scripts == SCRIPTS_MAX {
@@ -55,7 +55,7 @@ impl Search<'_> {
         self.scripts += 1;
         // To the shell a continued line is one line, even within a word.
         let source = source.replace("\\\n", "");
-        let script = Script::parse(&source)?;
+        let script = ShellScript::parse(&source)?;
         // Not recursive: the tree may be as deep as the script is long.
         let mut cursor = script.root().walk();
         loop {
@@ -76,18 +76,20 @@ impl Search<'_> {
         }
     }
 
-    fn node(&mut self, script: &Script<'_>, node: Node<'_>, depth: usize) -> Option<String> {
+    fn node(&mut self, script: &ShellScript<'_>, node: Node<'_>, depth: usize) -> Option<String> {
         match node.kind() {
             "command" => self.command(&words::of_command(script, node), depth),
             "file_redirect" => {
                 let target = node.child_by_field_name("destination")?;
-                (self.judge)(Finding::Write(words::literal(script, target).as_deref()?))
+                (self.judge)(ScriptFinding::Write(
+                    words::literal(script, target).as_deref()?,
+                ))
             }
             "pipeline" => self.pipeline(script, node, depth),
             "heredoc_redirect" | "herestring_redirect" => self.fed(script, node, depth),
             "function_definition" => {
                 let name = calls_itself_twice(script, node)?;
-                (self.judge)(Finding::Bomb(name))
+                (self.judge)(ScriptFinding::Bomb(name))
             }
             _ => None,
         }
@@ -95,7 +97,7 @@ impl Search<'_> {
 
     fn command(&mut self, words: &[Word], depth: usize) -> Option<String> {
         let words = &words[..words.len().min(WORDS_MAX)];
-        if let Some(why) = (self.judge)(Finding::Command(words)) {
+        if let Some(why) = (self.judge)(ScriptFinding::Command(words)) {
             return Some(why);
         }
         let name = program_name(words.first()?.as_deref()?);
@@ -103,7 +105,7 @@ impl Search<'_> {
             return None;
         }
         for start in 1..words.len() {
-            if let Some(why) = (self.judge)(Finding::Command(&words[start..])) {
+            if let Some(why) = (self.judge)(ScriptFinding::Command(&words[start..])) {
                 return Some(why);
             }
         }
@@ -124,7 +126,12 @@ impl Search<'_> {
     }
 
     /// Text that a pipe brings to a shell.
-    fn pipeline(&mut self, script: &Script<'_>, node: Node<'_>, depth: usize) -> Option<String> {
+    fn pipeline(
+        &mut self,
+        script: &ShellScript<'_>,
+        node: Node<'_>,
+        depth: usize,
+    ) -> Option<String> {
         let commands: Vec<Vec<Word>> = children(node)
             .into_iter()
             .filter(|child| child.kind() == "command")
@@ -135,7 +142,7 @@ impl Search<'_> {
             let name = program_name(words.first()?.as_deref()?);
             match name {
                 "curl" | "wget" | "fetch" => {
-                    if let Some(why) = (self.judge)(Finding::Download) {
+                    if let Some(why) = (self.judge)(ScriptFinding::Download) {
                         return Some(why);
                     }
                 }
@@ -153,7 +160,12 @@ impl Search<'_> {
     }
 
     /// A here-document or here-string for a shell.
-    fn fed(&mut self, script: &Script<'_>, redirect: Node<'_>, depth: usize) -> Option<String> {
+    fn fed(
+        &mut self,
+        script: &ShellScript<'_>,
+        redirect: Node<'_>,
+        depth: usize,
+    ) -> Option<String> {
         let holder = redirect.parent()?;
         let command = match holder.kind() {
             "command" => holder,
@@ -195,7 +207,7 @@ fn is_interpreter(words: &[Word]) -> bool {
 }
 
 /// The fork bomb, whatever its name.
-fn calls_itself_twice<'s>(script: &Script<'s>, node: Node<'_>) -> Option<&'s str> {
+fn calls_itself_twice<'s>(script: &ShellScript<'s>, node: Node<'_>) -> Option<&'s str> {
     let name = script.text(node.child_by_field_name("name")?);
     let body = script.text(node.child_by_field_name("body")?);
     let calls = body

@@ -7,11 +7,11 @@ use super::*;
 
 const CORPUS: &str = include_str!("../../tests/fixtures/safety/commands.txt");
 
-fn kind(judgement: &Judgement) -> &'static str {
+fn kind(judgement: &SafetyJudgement) -> &'static str {
     match judgement {
-        Judgement::KnownSafe => "safe",
-        Judgement::Unknown { .. } => "unknown",
-        Judgement::Dangerous { .. } => "dangerous",
+        SafetyJudgement::KnownSafe => "safe",
+        SafetyJudgement::Unknown { .. } => "unknown",
+        SafetyJudgement::Dangerous { .. } => "dangerous",
     }
 }
 
@@ -65,8 +65,10 @@ fn a_command_without_shell_has_no_syntax() {
 #[test]
 fn reasons_name_what_was_seen() {
     let check = |script: &str, expected: Expect| match judge_script(script) {
-        Judgement::KnownSafe => panic!("{script}"),
-        Judgement::Unknown { why } | Judgement::Dangerous { why } => expected.assert_eq(&why),
+        SafetyJudgement::KnownSafe => panic!("{script}"),
+        SafetyJudgement::Unknown { why } | SafetyJudgement::Dangerous { why } => {
+            expected.assert_eq(&why)
+        }
     };
     check("cargo build", expect!["`cargo` is not known to only read"]);
     check(

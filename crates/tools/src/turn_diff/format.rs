@@ -5,11 +5,11 @@ use std::path::Path;
 
 use troupe_protocol::undo::FileState;
 
-use super::Side;
-use crate::patch::{Context, difference};
+use super::DiffSide;
+use crate::patch::{DiffContext, difference};
 
 /// Returns how a file differs. Both sides are known not to be the same.
-pub(super) fn file(path: &Path, before: &Side, after: &Side) -> String {
+pub(super) fn file(path: &Path, before: &DiffSide, after: &DiffSide) -> String {
     let (old, new) = (name("a", path), name("b", path));
     let mut text = format!("diff --git {old} {new}\n");
     let header = match (mode(&before.state), mode(&after.state)) {
@@ -21,7 +21,7 @@ pub(super) fn file(path: &Path, before: &Side, after: &Side) -> String {
         (Some(_), Some(_)) | (None, None) => String::new(),
     };
     text.push_str(&header);
-    let shown = |side: &Side, name: &str| match side.state {
+    let shown = |side: &DiffSide, name: &str| match side.state {
         FileState::Absent => "/dev/null".to_owned(),
         FileState::File { .. } | FileState::Link { .. } | FileState::Other { .. } => {
             name.to_owned()
@@ -31,7 +31,7 @@ pub(super) fn file(path: &Path, before: &Side, after: &Side) -> String {
     match (content(before), content(after)) {
         (Some(before), Some(after)) if before == after => {}
         (Some(before), Some(after)) => {
-            let hunks = difference(before, after, Context::Usual);
+            let hunks = difference(before, after, DiffContext::Usual);
             write!(text, "--- {from}\n+++ {to}\n{hunks}").expect("a string takes everything");
         }
         // What is too large is said as of what is not text: readers of diffs know that line.
@@ -49,7 +49,7 @@ pub(super) fn left_out(count: usize) -> String {
     }
 }
 
-fn content(side: &Side) -> Option<&str> {
+fn content(side: &DiffSide) -> Option<&str> {
     match side.state {
         FileState::Absent => Some(""),
         FileState::File { .. } | FileState::Link { .. } | FileState::Other { .. } => {

@@ -16,11 +16,11 @@
 use std::collections::BTreeSet;
 use std::io;
 
-use super::blobs::Blobs;
-use super::index::{EntryKind, Index, IndexEntry};
-use super::manifest::{FileContent, FileStamp, KnownFile, Manifest, ObjectId, UnkeptReason};
-use super::scan::{Walk, WorkTree};
-use crate::blocking::Stop;
+use super::blobs::BlobStore;
+use super::index::{EntryKind, GitIndex, IndexEntry};
+use super::manifest::{FileContent, FileStamp, KnownFile, ObjectId, TreeManifest, UnkeptReason};
+use super::scan::{FileWalk, WorkTree};
+use crate::blocking::WorkDeadline;
 use crate::limits::{
     UNDO_COMPARE_TIME_MAX, UNDO_FILE_BYTES_MAX, UNDO_LOOK_BYTES_MAX, UNDO_LOOK_COMPARED_BYTES_MAX,
     UNDO_LOOK_COMPARED_FILES_MAX, UNDO_LOOK_FILES_MAX,
@@ -31,7 +31,7 @@ const THREAD_COMPARED_MIN: usize = 500;
 
 /// The files of a look, before it is known where their contents are.
 #[derive(Debug, Default)]
-pub(super) struct Sightings {
+pub(super) struct SnapshotCandidates {
     /// Sorted by path, each once.
     files: Vec<SeenFile>,
 }
@@ -40,20 +40,20 @@ pub(super) struct Sightings {
 struct SeenFile {
     path: Vec<u8>,
     stamp: FileStamp,
-    source: Source,
+    source: ContentSource,
 }
 
 /// A file that was found.
 #[derive(Debug)]
-pub(super) struct FoundFile {
+pub(super) struct ScannedFile {
     pub path: Vec<u8>,
     pub stamp: FileStamp,
-    pub standing: Standing,
+    pub standing: GitTracking,
 }
 
 /// What git says of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Standing {
+pub(super) enum GitTracking {
     /// By its number in the index.
     Tracked(usize),
     Untracked,
@@ -63,7 +63,7 @@ pub(super) enum Standing {
 
 /// Where a file's contents are, as far as it is known.
 #[derive(Debug)]
-enum Source {
+enum ContentSource {
     Known(FileContent),
     /// Perhaps in this object.
     Object(ObjectId),
@@ -74,48 +74,48 @@ enum Source {
 
 /// What a look came to.
 #[derive(Debug)]
-pub(super) struct Assembled {
+pub(super) struct AssembledFiles {
     /// Sorted by path, each once.
     pub files: Vec<KnownFile>,
     /// Files that had to be left for the next look.
     pub left_over: usize,
 }
 
-impl Sightings {
+impl SnapshotCandidates {
     /// Joins what was found in the file system with what is known. The files come sorted, each
     /// once.
     pub(super) fn join(
-        found: Vec<FoundFile>,
-        index: &Index,
-        previous: Option<&Manifest>,
-        blobs: &Blobs,
+        found: Vec<ScannedFile>,
+        index: &GitIndex,
+        previous: Option<&TreeManifest>,
+        blobs: &BlobStore,
     ) -> Self {
         let mut files: Vec<SeenFile> = Vec::with_capacity(found.len());
         let mut known = previous.map_or(&[][..], |it| &it.files).iter().peekable();
-        for FoundFile {
+        for ScannedFile {
             path,
             stamp,
             standing,
         } in found
         {
             let entry = match standing {
-                Standing::Tracked(number) => index.entries.get(number),
-                Standing::Untracked | Standing::Repository => None,
+                GitTracking::Tracked(number) => index.entries.get(number),
+                GitTracking::Untracked | GitTracking::Repository => None,
             };
             let is_submodule = entry.is_some_and(|entry| entry.kind == EntryKind::Repository);
             let source = if stamp.is_directory() {
-                if standing != Standing::Repository && !is_submodule {
+                if standing != GitTracking::Repository && !is_submodule {
                     continue;
                 }
-                Source::Known(FileContent::Repository)
+                ContentSource::Known(FileContent::Repository)
             } else {
                 while known.next_if(|file| file.path < path).is_some() {}
                 let earlier = known.peek().filter(|file| file.path == path);
                 let reused = earlier.and_then(|file| reusable(file, &stamp, blobs));
                 match reused {
-                    Some(content) => Source::Known(content),
-                    None => entry.map_or(Source::Unknown, |entry| {
-                        Source::in_index(index, entry, &stamp)
+                    Some(content) => ContentSource::Known(content),
+                    None => entry.map_or(ContentSource::Unknown, |entry| {
+                        ContentSource::in_index(index, entry, &stamp)
                     }),
                 }
             };
@@ -133,8 +133,8 @@ impl Sightings {
     pub(super) fn objects(&self) -> Vec<(ObjectId, u64)> {
         let files = self.files.iter();
         let objects = files.filter_map(|file| match &file.source {
-            Source::Object(id) => Some((*id, file.stamp.size)),
-            Source::Known(_) | Source::Compared(_) | Source::Unknown => None,
+            ContentSource::Object(id) => Some((*id, file.stamp.size)),
+            ContentSource::Known(_) | ContentSource::Compared(_) | ContentSource::Unknown => None,
         });
         objects.collect()
     }
@@ -142,7 +142,7 @@ impl Sightings {
     /// Returns the files of [`Self::objects`].
     pub(super) fn object_paths(&self) -> Vec<&[u8]> {
         let files = self.files.iter();
-        let files = files.filter(|file| matches!(file.source, Source::Object(_)));
+        let files = files.filter(|file| matches!(file.source, ContentSource::Object(_)));
         files.map(|file| file.path.as_slice()).collect()
     }
 
@@ -156,28 +156,28 @@ impl Sightings {
     /// Says that all objects hold the bytes on disk. Whoever uses one compares the lengths.
     pub(super) fn trust_objects(&mut self) {
         for file in &mut self.files {
-            if let Source::Object(id) = &file.source {
-                file.source = Source::Known(FileContent::Object(*id));
+            if let ContentSource::Object(id) = &file.source {
+                file.source = ContentSource::Known(FileContent::Object(*id));
             }
         }
     }
 
     /// Compares files that were touched with what git has of them, within bounds. Blocks on the
     /// file system.
-    pub(super) fn compare(&mut self, tree: &WorkTree, stop: &Stop) -> io::Result<()> {
-        let mut room = Room::for_comparing();
+    pub(super) fn compare(&mut self, tree: &WorkTree, stop: &WorkDeadline) -> io::Result<()> {
+        let mut room = ReadBudget::for_comparing();
         let files = self.files.iter().enumerate();
         let compared: Vec<(usize, ObjectId)> = files
             .filter_map(|(number, file)| match &file.source {
-                Source::Compared(id) => Some((number, *id)),
-                Source::Known(_) | Source::Object(_) | Source::Unknown => None,
+                ContentSource::Compared(id) => Some((number, *id)),
+                ContentSource::Known(_) | ContentSource::Object(_) | ContentSource::Unknown => None,
             })
             .filter(|(number, _)| room.take(self.files[*number].stamp.size))
             .collect();
         if compared.is_empty() {
             return Ok(());
         }
-        let time = Stop::after(Some(UNDO_COMPARE_TIME_MAX));
+        let time = WorkDeadline::after(Some(UNDO_COMPARE_TIME_MAX));
         let same = tree.spread(
             &compared,
             THREAD_COMPARED_MIN,
@@ -194,7 +194,7 @@ impl Sightings {
             if let Some(stamp) = stamp {
                 let file = &mut self.files[number];
                 file.stamp = stamp;
-                file.source = Source::Known(FileContent::Object(id));
+                file.source = ContentSource::Known(FileContent::Object(id));
             }
         }
         Ok(())
@@ -205,15 +205,15 @@ impl Sightings {
     pub(super) fn verify(&mut self, sizes: &[Option<u64>], converted: &BTreeSet<Vec<u8>>) {
         let mut sizes = sizes.iter();
         for file in &mut self.files {
-            let Source::Object(id) = &file.source else {
+            let ContentSource::Object(id) = &file.source else {
                 continue;
             };
             let is_exact =
                 sizes.next() == Some(&Some(file.stamp.size)) && !converted.contains(&file.path);
             file.source = if is_exact {
-                Source::Known(FileContent::Object(*id))
+                ContentSource::Known(FileContent::Object(*id))
             } else {
-                Source::Unknown
+                ContentSource::Unknown
             };
         }
     }
@@ -222,12 +222,12 @@ impl Sightings {
     pub(super) fn assemble(
         self,
         tree: &WorkTree,
-        blobs: &Blobs,
+        blobs: &BlobStore,
         now_ns: i64,
-        stop: &Stop,
-    ) -> io::Result<Assembled> {
+        stop: &WorkDeadline,
+    ) -> io::Result<AssembledFiles> {
         let mut walk = tree.walk();
-        let mut room = Room::default();
+        let mut room = ReadBudget::default();
         let mut files = Vec::with_capacity(self.files.len());
         for SeenFile {
             path,
@@ -236,8 +236,8 @@ impl Sightings {
         } in self.files
         {
             let (stamp, content) = match source {
-                Source::Known(content) => (stamp, content),
-                Source::Object(_) | Source::Compared(_) | Source::Unknown => {
+                ContentSource::Known(content) => (stamp, content),
+                ContentSource::Object(_) | ContentSource::Compared(_) | ContentSource::Unknown => {
                     if stop.is_due() {
                         return Err(io::ErrorKind::TimedOut.into());
                     }
@@ -251,15 +251,15 @@ impl Sightings {
                 content,
             });
         }
-        Ok(Assembled {
+        Ok(AssembledFiles {
             files,
             left_over: room.left_over,
         })
     }
 }
 
-impl Source {
-    fn in_index(index: &Index, entry: &IndexEntry, stamp: &FileStamp) -> Self {
+impl ContentSource {
+    fn in_index(index: &GitIndex, entry: &IndexEntry, stamp: &FileStamp) -> Self {
         if let Some(id) = index.clean_id(entry, stamp) {
             return Self::Object(id);
         }
@@ -270,7 +270,7 @@ impl Source {
 }
 
 /// Returns what an earlier look knew of a file, if it is still so.
-fn reusable(file: &KnownFile, stamp: &FileStamp, blobs: &Blobs) -> Option<FileContent> {
+fn reusable(file: &KnownFile, stamp: &FileStamp, blobs: &BlobStore) -> Option<FileContent> {
     let is_there = match &file.content {
         FileContent::Kept(sha256) => blobs.has(sha256),
         FileContent::Object(_)
@@ -285,13 +285,13 @@ fn reusable(file: &KnownFile, stamp: &FileStamp, blobs: &Blobs) -> Option<FileCo
 
 /// What one look may still read.
 #[derive(Debug)]
-struct Room {
+struct ReadBudget {
     files: usize,
     bytes: u64,
     left_over: usize,
 }
 
-impl Default for Room {
+impl Default for ReadBudget {
     fn default() -> Self {
         Self {
             files: UNDO_LOOK_FILES_MAX,
@@ -301,7 +301,7 @@ impl Default for Room {
     }
 }
 
-impl Room {
+impl ReadBudget {
     fn for_comparing() -> Self {
         Self {
             files: UNDO_LOOK_COMPARED_FILES_MAX,
@@ -325,9 +325,9 @@ impl Room {
 fn keep(
     path: &[u8],
     stamp: FileStamp,
-    walk: &mut Walk<'_>,
-    blobs: &Blobs,
-    room: &mut Room,
+    walk: &mut FileWalk<'_>,
+    blobs: &BlobStore,
+    room: &mut ReadBudget,
 ) -> io::Result<(FileStamp, FileContent)> {
     let unkept = |reason| Ok((stamp, FileContent::Unkept(reason)));
     if stamp.is_link() {

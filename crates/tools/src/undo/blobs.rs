@@ -11,14 +11,14 @@ use std::time::{Duration, SystemTime};
 use sha2::{Digest as _, Sha256};
 use troupe_protocol::discard;
 
-use super::look::sha256;
+use super::file_state::sha256;
 use super::manifest::hex;
 use crate::limits::UNDO_BLOBS_BYTES_MAX;
 
 /// A directory of contents. When it has grown too large, those that were not kept again for
 /// the longest time go; a turn that needs one of them can then be taken back only in part.
 #[derive(Debug)]
-pub(super) struct Blobs {
+pub(super) struct BlobStore {
     directory: PathBuf,
     /// Where contents are besides, which is only read.
     beside: Option<PathBuf>,
@@ -34,7 +34,7 @@ const ADDED_SHARE: u64 = 12;
 /// How old a content is before it is marked as used again.
 const USED_INTERVAL: Duration = Duration::from_hours(1);
 
-impl Blobs {
+impl BlobStore {
     pub(super) fn new(directory: PathBuf) -> Self {
         Self::within(directory, UNDO_BLOBS_BYTES_MAX)
     }
@@ -169,7 +169,7 @@ fn write_whole(path: &Path, content: &[u8]) -> io::Result<()> {
     written
 }
 
-struct Held {
+struct StoredBlob {
     modified: SystemTime,
     bytes: u64,
     path: PathBuf,
@@ -185,7 +185,7 @@ fn prune(directory: &Path, bytes_max: u64, coming: u64) {
             let Ok(metadata) = entry.metadata() else {
                 continue;
             };
-            held.push(Held {
+            held.push(StoredBlob {
                 modified: metadata.modified().unwrap_or(SystemTime::UNIX_EPOCH),
                 bytes: metadata.len(),
                 path: entry.path(),
@@ -214,7 +214,7 @@ mod tests {
     #[test]
     fn what_was_kept_is_found_by_its_name() {
         let directory = tempfile::tempdir().unwrap();
-        let blobs = Blobs::new(directory.path().join("blobs"));
+        let blobs = BlobStore::new(directory.path().join("blobs"));
         let name = blobs.keep(b"one").unwrap();
         assert_eq!(blobs.keep(b"one").unwrap(), name);
         assert_eq!(blobs.get(&name).as_deref(), Some(&b"one"[..]));
@@ -225,7 +225,7 @@ mod tests {
     #[test]
     fn the_bound_holds_while_contents_are_added() {
         let directory = tempfile::tempdir().unwrap();
-        let blobs = Blobs::within(directory.path().join("blobs"), 1_200_000);
+        let blobs = BlobStore::within(directory.path().join("blobs"), 1_200_000);
         let total = || -> u64 {
             let shelves = fs::read_dir(directory.path().join("blobs")).unwrap();
             let files = shelves.flat_map(|shelf| fs::read_dir(shelf.unwrap().path()).unwrap());
@@ -244,7 +244,7 @@ mod tests {
     #[test]
     fn what_is_not_what_it_is_called_is_not_given_out() {
         let directory = tempfile::tempdir().unwrap();
-        let blobs = Blobs::new(directory.path().to_owned());
+        let blobs = BlobStore::new(directory.path().to_owned());
         let name = blobs.keep(b"one").unwrap();
         fs::write(blobs.path(&name), "two").unwrap();
         assert_eq!(blobs.get(&name), None);

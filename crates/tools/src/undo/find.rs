@@ -10,25 +10,25 @@ use std::sync::Arc;
 
 use troupe_process::GitReader;
 
-use super::assemble::{FoundFile, Standing};
+use super::assemble::{GitTracking, ScannedFile};
 use super::git;
-use super::index::{EntryKind, Index};
-use super::listing::{Checked, Collected, Listing, NewName};
-use super::manifest::{FileContent, Manifest};
+use super::index::{EntryKind, GitIndex};
+use super::listing::{DirectoryCollector, FileListing, ListingCheck, NewName};
+use super::manifest::{FileContent, TreeManifest};
 use super::scan::WorkTree;
 use super::store::StampedIndex;
-use crate::blocking::{self, Stop};
+use crate::blocking::{self, WorkDeadline};
 use crate::limits::{UNDO_NEW_NAMES_MAX, UNDO_UNNAMED_ROUNDS_MAX};
 
 /// A work tree, and what of it a turn may write.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Place {
+pub(super) struct WritableTree {
     pub root: PathBuf,
     /// Relative to the root; empty for all of it.
     pub parts: Vec<PathBuf>,
 }
 
-impl Place {
+impl WritableTree {
     /// Tells whether a file or directory is looked at.
     fn contains(&self, path: &[u8]) -> bool {
         let path = Path::new(OsStr::from_bytes(path));
@@ -49,23 +49,23 @@ impl Place {
 
 /// What a search begins with.
 #[derive(Debug, Clone)]
-pub(super) struct Finder {
-    pub place: Place,
+pub(super) struct FileFinder {
+    pub place: WritableTree,
     pub git: GitReader,
     pub index: Arc<StampedIndex>,
     /// What an earlier look found.
-    pub known: Option<Arc<Manifest>>,
-    /// See [`Listing`]; `None` if it is not known for sure.
+    pub known: Option<Arc<TreeManifest>>,
+    /// See [`FileListing`]; `None` if it is not known for sure.
     pub basis: Option<[u8; 32]>,
     pub now_ns: i64,
-    pub stop: Stop,
+    pub stop: WorkDeadline,
 }
 
 #[derive(Debug)]
 pub(super) struct FoundFiles {
     /// Sorted by path, each once.
-    pub files: Vec<FoundFile>,
-    pub listing: Option<Listing>,
+    pub files: Vec<ScannedFile>,
+    pub listing: Option<FileListing>,
 }
 
 /// What is listed beside the index.
@@ -73,12 +73,12 @@ pub(super) struct FoundFiles {
 struct ListedFiles {
     /// A path that ends with a slash is a repository inside.
     paths: Vec<Vec<u8>>,
-    directories: Collected,
+    directories: DirectoryCollector,
     /// Directories of which it is not known whether they are ignored.
     unnamed: Vec<Vec<u8>>,
 }
 
-impl Finder {
+impl FileFinder {
     pub(super) async fn find(&self) -> Result<FoundFiles, String> {
         let stamping = {
             let finder = self.clone();
@@ -153,12 +153,12 @@ impl Finder {
         };
         let tree = WorkTree::open(&self.place.root)?;
         let checked = listing.check(&tree, known, self.now_ns, &self.stop)?;
-        let Checked::Holds { directories, new } = checked else {
+        let ListingCheck::Holds { directories, new } = checked else {
             return Ok(None);
         };
         let listed = ListedFiles {
             paths: others(known, &self.index.index),
-            directories: Collected::from_known(directories, listing.ignored.clone()),
+            directories: DirectoryCollector::from_known(directories, listing.ignored.clone()),
             unnamed: Vec::new(),
         };
         Ok(Some((listed, new)))
@@ -168,10 +168,10 @@ impl Finder {
     /// if that cannot be said.
     async fn watch(
         &self,
-        files: &[FoundFile],
-        mut collected: Collected,
+        files: &[ScannedFile],
+        mut collected: DirectoryCollector,
         mut unnamed: Vec<Vec<u8>>,
-    ) -> Option<Listing> {
+    ) -> Option<FileListing> {
         if self.index.index.is_sparse() {
             return None;
         }
@@ -207,7 +207,7 @@ impl Finder {
         None
     }
 
-    fn stamp_tracked(&self) -> io::Result<Vec<FoundFile>> {
+    fn stamp_tracked(&self) -> io::Result<Vec<ScannedFile>> {
         let entries = self.index.index.entries.iter().enumerate();
         let entries: Vec<_> = entries
             .filter(|(_, entry)| entry.kind != EntryKind::SparseDirectory)
@@ -220,17 +220,17 @@ impl Finder {
         let stamps = WorkTree::open(&self.place.root)?.stamps(&paths, &self.stop)?;
         let found = entries.iter().zip(stamps);
         let found = found.filter_map(|((number, entry), stamp)| {
-            Some(FoundFile {
+            Some(ScannedFile {
                 path: entry.path.clone(),
                 stamp: stamp?,
-                standing: Standing::Tracked(*number),
+                standing: GitTracking::Tracked(*number),
             })
         });
         Ok(found.collect())
     }
 
     /// A path that ends with a slash is a repository inside.
-    fn stamp_listed(&self, mut listed: Vec<Vec<u8>>) -> io::Result<Vec<FoundFile>> {
+    fn stamp_listed(&self, mut listed: Vec<Vec<u8>>) -> io::Result<Vec<ScannedFile>> {
         listed.retain(|path| self.place.contains(path));
         listed.sort();
         let plain: Vec<&[u8]> = listed
@@ -240,13 +240,13 @@ impl Finder {
         let stamps = WorkTree::open(&self.place.root)?.stamps(&plain, &self.stop)?;
         let found = plain.iter().zip(&listed).zip(stamps);
         let found = found.filter_map(|((path, listed), stamp)| {
-            Some(FoundFile {
+            Some(ScannedFile {
                 path: path.to_vec(),
                 stamp: stamp?,
                 standing: match self.index.index.number(path) {
-                    _ if path.len() < listed.len() => Standing::Repository,
-                    Some(number) => Standing::Tracked(number),
-                    None => Standing::Untracked,
+                    _ if path.len() < listed.len() => GitTracking::Repository,
+                    Some(number) => GitTracking::Tracked(number),
+                    None => GitTracking::Untracked,
                 },
             })
         });
@@ -255,7 +255,7 @@ impl Finder {
 }
 
 /// Lists what a look has and the index has not, as git would.
-fn others(known: &Manifest, index: &Index) -> Vec<Vec<u8>> {
+fn others(known: &TreeManifest, index: &GitIndex) -> Vec<Vec<u8>> {
     let mut tracked = index.entries.iter().peekable();
     let mut others = Vec::new();
     for file in &known.files {

@@ -39,7 +39,7 @@ pub(super) async fn list(
         arguments.push("--");
         arguments.extend(parts);
     }
-    let mut talk = Talk::start(git, &arguments, StdinMode::Null).await?;
+    let mut talk = GitProcess::start(git, &arguments, StdinMode::Null).await?;
     let printed = talk.finish(&[0]).await?;
     Ok(zero_ended(&printed).map(<[u8]>::to_vec).collect())
 }
@@ -131,8 +131,8 @@ async fn ask(
     git: &GitReader,
     arguments: &[&str],
     questions: impl Iterator<Item = Vec<u8>>,
-) -> Result<Talk, String> {
-    let mut talk = Talk::start(git, arguments, StdinMode::Pipe).await?;
+) -> Result<GitProcess, String> {
+    let mut talk = GitProcess::start(git, arguments, StdinMode::Pipe).await?;
     let mut batch = Vec::with_capacity(2 * QUESTIONS_BYTES);
     for question in questions {
         batch.extend(question);
@@ -148,7 +148,7 @@ async fn ask(
 
 /// A git that runs.
 #[derive(Debug)]
-struct Talk {
+struct GitProcess {
     process: Process,
     /// What it was told to do.
     name: String,
@@ -156,7 +156,7 @@ struct Talk {
     complaint: Vec<u8>,
 }
 
-impl Talk {
+impl GitProcess {
     async fn start(git: &GitReader, arguments: &[&str], stdin: StdinMode) -> Result<Self, String> {
         let process = git.start(arguments, stdin).await;
         let named = arguments.iter().find(|word| !word.starts_with('-'));
@@ -222,11 +222,11 @@ impl Talk {
 
 /// A git that gives out one content after the other.
 #[derive(Debug)]
-pub(super) struct Contents(Talk);
+pub(super) struct GitContentReader(GitProcess);
 
-impl Contents {
+impl GitContentReader {
     pub(super) async fn start(git: &GitReader) -> Result<Self, String> {
-        let talk = Talk::start(git, &["cat-file", "--batch"], StdinMode::Pipe);
+        let talk = GitProcess::start(git, &["cat-file", "--batch"], StdinMode::Pipe);
         Ok(Self(talk.await?))
     }
 

@@ -7,7 +7,7 @@
 
 mod bitmap;
 
-use bitmap::Bitmap;
+use bitmap::EwahBitmap;
 
 use super::manifest::{FileStamp, ObjectId};
 use crate::limits::UNDO_TICK_NS;
@@ -20,12 +20,12 @@ const REPOSITORY: u32 = 0o160_000;
 
 /// The length of an object's name, by the repository's hash.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Hash {
+pub(super) enum ObjectHash {
     Sha1,
     Sha256,
 }
 
-impl Hash {
+impl ObjectHash {
     fn bytes(self) -> usize {
         match self {
             Self::Sha1 => 20,
@@ -73,7 +73,7 @@ struct CachedTime {
 
 /// One index, with the time at which it was written.
 #[derive(Debug, Default)]
-pub(super) struct Index {
+pub(super) struct GitIndex {
     /// Sorted by path, each path once.
     pub entries: Vec<IndexEntry>,
     written_ns: i64,
@@ -90,15 +90,15 @@ pub(super) struct IndexFile {
 #[derive(Debug)]
 struct SharedLink {
     id: ObjectId,
-    deleted: Bitmap,
-    replaced: Bitmap,
+    deleted: EwahBitmap,
+    replaced: EwahBitmap,
 }
 
 impl IndexFile {
     /// `None` if it is nothing that this program understands.
-    pub(super) fn parse(bytes: &[u8], hash: Hash) -> Option<Self> {
+    pub(super) fn parse(bytes: &[u8], hash: ObjectHash) -> Option<Self> {
         let body = bytes.get(..bytes.len().checked_sub(hash.bytes())?)?;
-        let mut reader = Reader { rest: body };
+        let mut reader = IndexReader { rest: body };
         if reader.take(4)? != b"DIRC" {
             return None;
         }
@@ -145,7 +145,7 @@ impl IndexFile {
     }
 
     /// Joins it with the file that it names.
-    pub(super) fn join(self, shared: Option<Self>, written_ns: i64) -> Option<Index> {
+    pub(super) fn join(self, shared: Option<Self>, written_ns: i64) -> Option<GitIndex> {
         let mut entries = match (self.shared, shared) {
             (None, _) => self.entries,
             (Some(link), Some(base)) => link.join(base.entries, self.entries)?,
@@ -160,7 +160,7 @@ impl IndexFile {
             }
             is_same
         });
-        Some(Index {
+        Some(GitIndex {
             entries,
             written_ns,
         })
@@ -170,9 +170,9 @@ impl IndexFile {
 impl SharedLink {
     fn parse(id: ObjectId, mut rest: &[u8]) -> Option<Self> {
         let (deleted, replaced) = if rest.is_empty() {
-            (Bitmap::default(), Bitmap::default())
+            (EwahBitmap::default(), EwahBitmap::default())
         } else {
-            (Bitmap::parse(&mut rest)?, Bitmap::parse(&mut rest)?)
+            (EwahBitmap::parse(&mut rest)?, EwahBitmap::parse(&mut rest)?)
         };
         Some(Self {
             id,
@@ -206,7 +206,7 @@ impl SharedLink {
     }
 }
 
-impl Index {
+impl GitIndex {
     /// Tells whether git's listing is needed to know all files.
     pub(super) fn is_sparse(&self) -> bool {
         let mut entries = self.entries.iter();
@@ -288,11 +288,11 @@ fn cut(value: u64) -> u32 {
 }
 
 #[derive(Debug)]
-struct Reader<'a> {
+struct IndexReader<'a> {
     rest: &'a [u8],
 }
 
-impl<'a> Reader<'a> {
+impl<'a> IndexReader<'a> {
     fn take(&mut self, count: usize) -> Option<&'a [u8]> {
         let (taken, rest) = self.rest.split_at_checked(count)?;
         self.rest = rest;
@@ -314,7 +314,7 @@ impl<'a> Reader<'a> {
         })
     }
 
-    fn entry(&mut self, version: u32, hash: Hash, before: &[u8]) -> Option<IndexEntry> {
+    fn entry(&mut self, version: u32, hash: ObjectHash, before: &[u8]) -> Option<IndexEntry> {
         let whole = self.rest.len();
         let (changed, modified) = (self.time()?, self.time()?);
         let (_device, inode, mode) = (self.u32()?, self.u32()?, self.u32()?);

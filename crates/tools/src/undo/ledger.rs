@@ -8,18 +8,18 @@ use troupe_protocol::undo::{ChangedFile, FileBefore, FileFact, FileState, FileTr
 
 /// The turns of a session that changed files, oldest first.
 #[derive(Debug, Default)]
-pub struct Ledger {
-    entries: Vec<Entry>,
+pub struct UndoLedger {
+    entries: Vec<UndoEntry>,
     /// Undos that were not taken back, oldest first.
-    undos: Vec<Undo>,
+    undos: Vec<PastUndo>,
     /// A turn that has begun and not ended.
-    open: Option<CutOff>,
+    open: Option<CutOffTask>,
     /// Turns of which nothing is known but that they may have changed files, oldest first.
-    unknown: Vec<UnknownTurn>,
+    unknown: Vec<UnseenTask>,
 }
 
 #[derive(Debug)]
-struct UnknownTurn {
+struct UnseenTask {
     turn_id: SubmissionId,
     /// How many turns with known changes came before it.
     after: usize,
@@ -28,15 +28,15 @@ struct UnknownTurn {
 
 /// One turn.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Entry {
+pub struct UndoEntry {
     pub turn_id: SubmissionId,
-    pub known: Known,
+    pub known: KnownChanges,
     undone: bool,
 }
 
 /// What is known of a turn's changes.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Known {
+pub enum KnownChanges {
     Ended {
         files: Vec<ChangedFile>,
         /// Directories that it made.
@@ -44,18 +44,18 @@ pub enum Known {
         unseen: Vec<String>,
     },
     /// The engine died before the end was looked at: what is there now counts as its work.
-    CutOff(CutOff),
+    CutOff(CutOffTask),
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct CutOff {
+pub struct CutOffTask {
     turn_id: SubmissionId,
     pub tree: Option<FileTree>,
     pub touched: Vec<FileBefore>,
 }
 
 #[derive(Debug)]
-struct Undo {
+struct PastUndo {
     numbers: Vec<u32>,
     files: Vec<ChangedFile>,
 }
@@ -78,7 +78,7 @@ pub enum NothingToUndo {
     NoUndo,
 }
 
-impl Ledger {
+impl UndoLedger {
     /// Takes the lines in the order of the log.
     pub fn fold(facts: impl IntoIterator<Item = FileFact>) -> Self {
         let mut ledger = Self::default();
@@ -115,14 +115,14 @@ impl Ledger {
                 self.cut_off();
                 // Nothing is to be taken back of others; a crash can leave such a line's turn open.
                 if !files.is_empty() || !directories.is_empty() {
-                    let known = Known::Ended {
+                    let known = KnownChanges::Ended {
                         files,
                         directories,
                         unseen,
                     };
                     self.enter(turn_id, known);
                 } else if !unseen.is_empty() {
-                    self.unknown.push(UnknownTurn {
+                    self.unknown.push(UnseenTask {
                         turn_id,
                         after: self.entries.len(),
                         why: unseen.join("; "),
@@ -132,7 +132,7 @@ impl Ledger {
             FileFact::Undone { numbers, files } => {
                 self.cut_off();
                 self.mark(&numbers, true);
-                self.undos.push(Undo { numbers, files });
+                self.undos.push(PastUndo { numbers, files });
             }
             FileFact::Redone => {
                 self.cut_off();
@@ -144,11 +144,11 @@ impl Ledger {
     }
 
     /// Returns the turn that is at work; another one was cut off.
-    fn open(&mut self, turn_id: SubmissionId) -> &mut CutOff {
+    fn open(&mut self, turn_id: SubmissionId) -> &mut CutOffTask {
         if self.open.as_ref().is_some_and(|it| it.turn_id != turn_id) {
             self.cut_off();
         }
-        self.open.get_or_insert_with(|| CutOff {
+        self.open.get_or_insert_with(|| CutOffTask {
             turn_id,
             tree: None,
             touched: Vec::new(),
@@ -157,12 +157,12 @@ impl Ledger {
 
     fn cut_off(&mut self) {
         if let Some(open) = self.open.take() {
-            self.enter(open.turn_id.clone(), Known::CutOff(open));
+            self.enter(open.turn_id.clone(), KnownChanges::CutOff(open));
         }
     }
 
-    fn enter(&mut self, turn_id: SubmissionId, known: Known) {
-        self.entries.push(Entry {
+    fn enter(&mut self, turn_id: SubmissionId, known: KnownChanges) {
+        self.entries.push(UndoEntry {
             turn_id,
             known,
             undone: false,
@@ -178,8 +178,8 @@ impl Ledger {
     }
 
     /// Returns the last turns that were not taken back, newest first, with their numbers.
-    pub fn last(&self, wanted: u32) -> Result<Vec<(u32, &Entry)>, NothingToUndo> {
-        let numbered = (0..).zip(&self.entries).collect::<Vec<(u32, &Entry)>>();
+    pub fn last(&self, wanted: u32) -> Result<Vec<(u32, &UndoEntry)>, NothingToUndo> {
+        let numbered = (0..).zip(&self.entries).collect::<Vec<(u32, &UndoEntry)>>();
         let done = numbered.into_iter().rev().filter(|(_, it)| !it.undone);
         let done: Vec<_> = done.collect();
         let available = done.len();
@@ -207,7 +207,7 @@ impl Ledger {
             0 => String::new(),
             count => format!(" and {count} turns before it"),
         };
-        let UnknownTurn { turn_id, why, .. } = last;
+        let UnseenTask { turn_id, why, .. } = last;
         Some(format!("{turn_id}{others} ran commands later: {why}"))
     }
 
@@ -223,7 +223,7 @@ impl Ledger {
 
 /// From what a file must be to what it shall be.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Way {
+pub struct FileRestore {
     pub path: PathBuf,
     pub from: FileState,
     pub to: FileState,
@@ -232,14 +232,14 @@ pub struct Way {
 }
 
 /// Joins the changes of turns, newest first, to one way back per file.
-pub fn ways<'a>(turns: impl IntoIterator<Item = &'a [ChangedFile]>) -> Vec<Way> {
-    let mut ways: BTreeMap<&PathBuf, Way> = BTreeMap::new();
+pub fn ways<'a>(turns: impl IntoIterator<Item = &'a [ChangedFile]>) -> Vec<FileRestore> {
+    let mut ways: BTreeMap<&PathBuf, FileRestore> = BTreeMap::new();
     for file in turns.into_iter().flatten() {
         if let Some(way) = ways.get_mut(&file.path) {
             way.is_broken |= !file.after.is_same(&way.to);
             way.to = file.before.clone();
         } else {
-            let way = Way {
+            let way = FileRestore {
                 path: file.path.clone(),
                 from: file.after.clone(),
                 to: file.before.clone(),

@@ -10,9 +10,9 @@ use std::io;
 
 use nix::dir::Type;
 
-use super::manifest::{FileContent, FileStamp, Manifest};
-use super::scan::{DirectoryEntry, Walk, WorkTree};
-use crate::blocking::Stop;
+use super::manifest::{FileContent, FileStamp, TreeManifest};
+use super::scan::{DirectoryEntry, FileWalk, WorkTree};
+use crate::blocking::WorkDeadline;
 use crate::limits::UNDO_NEW_NAMES_MAX;
 
 /// Where rules about ignored files are, in any directory.
@@ -23,7 +23,7 @@ const THREAD_DIRECTORIES_MIN: usize = 200;
 
 /// What must not have changed for the files of a look to be all that there are.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Listing {
+pub(super) struct FileListing {
     /// A hash of all that counts beside the directories: the index, rules that are elsewhere, and
     /// which part of the work tree is looked at. `None` if that may change without being seen.
     pub basis: Option<[u8; 32]>,
@@ -45,7 +45,7 @@ pub(super) struct KnownDirectory {
 
 /// What became of a listing.
 #[derive(Debug)]
-pub(super) enum Checked {
+pub(super) enum ListingCheck {
     /// It holds, but for these names, of which only git knows whether they count.
     Holds {
         directories: Vec<KnownDirectory>,
@@ -63,22 +63,22 @@ pub(super) struct NewName {
 }
 
 /// What reading one directory again came to.
-enum Reread {
+enum DirectoryReread {
     Same(KnownDirectory),
     Differs(KnownDirectory, Vec<NewName>),
     Gone,
     Outdated,
 }
 
-impl Listing {
+impl FileListing {
     /// Compares the directories with those of the last look. Blocks on the file system.
     pub(super) fn check(
         &self,
         tree: &WorkTree,
-        files: &Manifest,
+        files: &TreeManifest,
         now_ns: i64,
-        stop: &Stop,
-    ) -> io::Result<Checked> {
+        stop: &WorkDeadline,
+    ) -> io::Result<ListingCheck> {
         let reread = tree.spread(
             &self.directories,
             THREAD_DIRECTORIES_MIN,
@@ -89,47 +89,47 @@ impl Listing {
         let mut new = Vec::new();
         for reread in reread {
             match reread {
-                Reread::Same(directory) => directories.push(directory),
-                Reread::Differs(directory, names) => {
+                DirectoryReread::Same(directory) => directories.push(directory),
+                DirectoryReread::Differs(directory, names) => {
                     directories.push(directory);
                     new.extend(names);
                 }
-                Reread::Gone => {}
-                Reread::Outdated => return Ok(Checked::Outdated),
+                DirectoryReread::Gone => {}
+                DirectoryReread::Outdated => return Ok(ListingCheck::Outdated),
             }
         }
         Ok(if new.len() > UNDO_NEW_NAMES_MAX {
-            Checked::Outdated
+            ListingCheck::Outdated
         } else {
-            Checked::Holds { directories, new }
+            ListingCheck::Holds { directories, new }
         })
     }
 
     fn reread(
         &self,
         known: &KnownDirectory,
-        walk: &mut Walk<'_>,
-        files: &Manifest,
+        walk: &mut FileWalk<'_>,
+        files: &TreeManifest,
         now_ns: i64,
-    ) -> Reread {
+    ) -> DirectoryReread {
         let Some(directory) = KnownDirectory::look(&known.path, walk, now_ns) else {
-            return Reread::Gone;
+            return DirectoryReread::Gone;
         };
         let has_same_rules = directory.ignore_file == known.ignore_file
             && (known.is_settled || known.ignore_file.is_none());
         if !has_same_rules {
-            return Reread::Outdated;
+            return DirectoryReread::Outdated;
         }
         if known.is_settled && directory.stamp == known.stamp {
-            return Reread::Same(directory);
+            return DirectoryReread::Same(directory);
         }
         let repository = files.find(&known.path);
         if repository.is_some_and(|file| file.content == FileContent::Repository) {
             // It may be one no longer.
-            return Reread::Outdated;
+            return DirectoryReread::Outdated;
         }
         let Ok(names) = walk.names(&known.path) else {
-            return Reread::Outdated;
+            return DirectoryReread::Outdated;
         };
         let mut new = Vec::new();
         for entry in names {
@@ -137,19 +137,19 @@ impl Listing {
                 if known.path.is_empty() {
                     continue;
                 }
-                return Reread::Outdated;
+                return DirectoryReread::Outdated;
             }
             let Some(name) = NewName::of(&known.path, &entry) else {
-                return Reread::Outdated;
+                return DirectoryReread::Outdated;
             };
             if !self.knows(&name, files) {
                 new.push(name);
             }
         }
-        Reread::Differs(directory, new)
+        DirectoryReread::Differs(directory, new)
     }
 
-    fn knows(&self, name: &NewName, files: &Manifest) -> bool {
+    fn knows(&self, name: &NewName, files: &TreeManifest) -> bool {
         let file = files.find(&name.path);
         let is_repository = file.is_some_and(|file| file.content == FileContent::Repository);
         if !name.is_directory {
@@ -166,7 +166,7 @@ impl Listing {
 
 impl KnownDirectory {
     /// `None` if there is none.
-    pub(super) fn look(path: &[u8], walk: &mut Walk<'_>, now_ns: i64) -> Option<Self> {
+    pub(super) fn look(path: &[u8], walk: &mut FileWalk<'_>, now_ns: i64) -> Option<Self> {
         let (stamp, ignore_file) = walk.directory(path, IGNORE_FILE)?;
         let is_settled =
             stamp.is_settled(now_ns) && ignore_file.is_none_or(|it| it.is_settled(now_ns));
@@ -193,13 +193,13 @@ impl NewName {
 
 /// Collects the directories of a list that git has made.
 #[derive(Debug, Default)]
-pub(super) struct Collected {
+pub(super) struct DirectoryCollector {
     paths: BTreeSet<Vec<u8>>,
     known: Vec<KnownDirectory>,
     ignored: Vec<Vec<u8>>,
 }
 
-impl Collected {
+impl DirectoryCollector {
     /// Takes those of an earlier list that holds.
     pub(super) fn from_known(known: Vec<KnownDirectory>, ignored: Vec<Vec<u8>>) -> Self {
         let paths = known.iter().map(|it| &it.path).chain(&ignored);
@@ -259,10 +259,10 @@ impl Collected {
         repositories: &BTreeSet<Vec<u8>>,
         tree: &WorkTree,
         now_ns: i64,
-        stop: &Stop,
+        stop: &WorkDeadline,
     ) -> Option<Vec<Vec<u8>>> {
         new.sort();
-        let read = |walk: &mut Walk<'_>, path: &Vec<u8>| {
+        let read = |walk: &mut FileWalk<'_>, path: &Vec<u8>| {
             let directory = KnownDirectory::look(path, walk, now_ns)?;
             let names = if repositories.contains(path) {
                 Vec::new()
@@ -293,10 +293,10 @@ impl Collected {
         Some(unnamed)
     }
 
-    pub(super) fn into_listing(mut self, basis: Option<[u8; 32]>) -> Listing {
+    pub(super) fn into_listing(mut self, basis: Option<[u8; 32]>) -> FileListing {
         self.known.sort_by(|one, other| one.path.cmp(&other.path));
         self.ignored.sort();
-        Listing {
+        FileListing {
             basis,
             directories: self.known,
             ignored: self.ignored,

@@ -7,17 +7,17 @@ use std::time::SystemTime;
 use sha1::Sha1;
 use sha2::{Digest as _, Sha256};
 
-use super::listing::Listing;
+use super::listing::FileListing;
 use crate::limits::{UNDO_SETTLED_NS, UNDO_TICK_NS};
 
 mod file;
 
 /// All files of one look, sorted by path.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(super) struct Manifest {
+pub(super) struct TreeManifest {
     pub files: Vec<KnownFile>,
     /// Why the next look need not ask git for all of them again.
-    pub listing: Option<Listing>,
+    pub listing: Option<FileListing>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -114,7 +114,7 @@ pub(super) fn hex(bytes: &[u8]) -> String {
     pairs.collect()
 }
 
-impl Manifest {
+impl TreeManifest {
     pub(super) fn find(&self, path: &[u8]) -> Option<&KnownFile> {
         let found = self
             .files

@@ -12,28 +12,28 @@ use nix::sys::stat::Mode;
 use nix::unistd::{getegid, geteuid};
 use troupe_protocol::undo::{ChangedFile, FileState, UndoConflict};
 
-use super::blobs::Blobs;
-use super::ground::{Ground, Sight};
-use super::ledger::Way;
+use super::blobs::BlobStore;
+use super::ledger::FileRestore;
+use super::work_tree_root::{PathSighting, WorkTreeRoot};
 use crate::limits::UNDO_STEPS_MAX;
-use crate::patch::apply::{self, Step};
-use crate::patch::place::{Attributes, Entry};
+use crate::patch::apply::{self, PatchStep};
+use crate::patch::target::{FileAttributes, TargetEntry};
 
 /// What an undo will do. Everything that it overwrites is kept.
 #[derive(Debug, Default)]
-pub struct Plan {
+pub struct UndoPlan {
     /// Each file that is written or removed, as it is and as it will be.
     pub files: Vec<ChangedFile>,
     pub conflicts: Vec<UndoConflict>,
     /// Directories of the turns that are removed, because nothing is left in them.
     directories: BTreeSet<PathBuf>,
-    extent: Extent,
+    extent: UndoExtent,
     root: PathBuf,
 }
 
 /// What becomes of an undo that meets a file which is not as the turn left it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Extent {
+pub enum UndoExtent {
     /// Nothing is touched.
     #[default]
     AllOrNothing,
@@ -41,7 +41,7 @@ pub enum Extent {
     Partly,
 }
 
-impl Plan {
+impl UndoPlan {
     pub fn restored(&self) -> Vec<PathBuf> {
         self.paths(|after| *after != FileState::Absent)
     }
@@ -59,7 +59,7 @@ impl Plan {
 
     /// Tells whether all that was wanted is, or can be, done.
     pub fn is_success(&self) -> bool {
-        let is_some = self.extent == Extent::Partly && !self.is_empty();
+        let is_some = self.extent == UndoExtent::Partly && !self.is_empty();
         self.conflicts.is_empty() || is_some
     }
 
@@ -78,18 +78,18 @@ impl Plan {
     /// Looks at each file; writes nothing. `root` is where the session works, `made` are
     /// directories that the turns made. Blocks on the file system.
     pub(super) fn make(
-        ways: Vec<Way>,
+        ways: Vec<FileRestore>,
         made: BTreeSet<PathBuf>,
         root: &Path,
-        extent: Extent,
-        blobs: &Blobs,
+        extent: UndoExtent,
+        blobs: &BlobStore,
     ) -> Self {
         let mut plan = Self {
             root: root.to_owned(),
             extent,
             ..Self::default()
         };
-        let ground = match Ground::open(root) {
+        let ground = match WorkTreeRoot::open(root) {
             Ok(ground) => ground,
             Err(reason) => {
                 plan.leave(root, reason);
@@ -114,7 +114,7 @@ impl Plan {
                 Err(reason) => plan.leave(&file.path, reason),
             }
         }
-        if extent == Extent::AllOrNothing && !plan.conflicts.is_empty() {
+        if extent == UndoExtent::AllOrNothing && !plan.conflicts.is_empty() {
             plan.files.clear();
             return plan;
         }
@@ -130,9 +130,9 @@ impl Plan {
 
     /// Writes and removes all files, or none, and looks at them again. What could not be done
     /// is a conflict afterwards. Blocks on the file system.
-    pub(super) fn perform(mut self, blobs: &Blobs) -> Self {
+    pub(super) fn perform(mut self, blobs: &BlobStore) -> Self {
         let files = std::mem::take(&mut self.files);
-        let ground = match Ground::open(&self.root) {
+        let ground = match WorkTreeRoot::open(&self.root) {
             Ok(ground) => ground,
             Err(reason) => {
                 let root = self.root.clone();
@@ -174,7 +174,11 @@ impl Plan {
 }
 
 /// `None` if the file is already what it shall be.
-fn decide(way: &Way, sight: &Sight, blobs: &Blobs) -> Result<Option<ChangedFile>, String> {
+fn decide(
+    way: &FileRestore,
+    sight: &PathSighting,
+    blobs: &BlobStore,
+) -> Result<Option<ChangedFile>, String> {
     let now = &sight.state;
     if let (FileState::Other { what }, _) | (_, FileState::Other { what }) = (&way.to, now) {
         return Err(format!("it cannot be taken back: {what}"));
@@ -200,7 +204,11 @@ fn decide(way: &Way, sight: &Sight, blobs: &Blobs) -> Result<Option<ChangedFile>
 }
 
 /// Tells whether a file can be written once what the turn made is gone.
-fn check_way(file: &ChangedFile, sight: &Sight, removed: &BTreeSet<PathBuf>) -> Result<(), String> {
+fn check_way(
+    file: &ChangedFile,
+    sight: &PathSighting,
+    removed: &BTreeSet<PathBuf>,
+) -> Result<(), String> {
     if file.after == FileState::Absent {
         return Ok(());
     }
@@ -242,7 +250,7 @@ fn inverse(file: &ChangedFile) -> ChangedFile {
 }
 
 /// Why a file could not be written or removed.
-struct Problem {
+struct RestoreProblem {
     path: PathBuf,
     reason: String,
 }
@@ -250,11 +258,11 @@ struct Problem {
 /// Goes through the files in groups that are written together or not at all. `done` is what
 /// stays done if a later group fails.
 fn write_all(
-    ground: &Ground,
+    ground: &WorkTreeRoot,
     files: &[ChangedFile],
-    blobs: &Blobs,
+    blobs: &BlobStore,
     done: &mut Vec<ChangedFile>,
-) -> Result<(), Problem> {
+) -> Result<(), RestoreProblem> {
     let is_removal = |file: &&ChangedFile| file.after == FileState::Absent;
     let (removals, writes): (Vec<_>, Vec<_>) = files.iter().partition(is_removal);
     for group in removals
@@ -263,14 +271,14 @@ fn write_all(
     {
         let mut steps = Vec::with_capacity(group.len());
         for file in group {
-            let step = step(ground, file, blobs).map_err(|reason| Problem {
+            let step = step(ground, file, blobs).map_err(|reason| RestoreProblem {
                 path: file.path.clone(),
                 reason,
             });
             steps.push(step?);
         }
         let written = apply::run(steps, &mut |_| Ok(()));
-        written.map_err(|error| Problem {
+        written.map_err(|error| RestoreProblem {
             path: error.path().into(),
             reason: error.to_string(),
         })?;
@@ -280,7 +288,7 @@ fn write_all(
 }
 
 /// Makes a step of a file that is still as it was planned, and keeps what is in it.
-fn step(ground: &Ground, file: &ChangedFile, blobs: &Blobs) -> Result<Step, String> {
+fn step(ground: &WorkTreeRoot, file: &ChangedFile, blobs: &BlobStore) -> Result<PatchStep, String> {
     let changed = || "it was changed just now".to_owned();
     let sight = ground.look(&file.path);
     if !sight.state.is_same(&file.before) {
@@ -294,39 +302,39 @@ fn step(ground: &Ground, file: &ChangedFile, blobs: &Blobs) -> Result<Step, Stri
     let place = place.map_err(|error| error.to_string())?;
     let entry = place.look().map_err(|error| error.to_string())?;
     let (replaces, attributes) = match entry {
-        Entry::Absent => (None, None),
-        Entry::File { stamp, attributes } => (Some(stamp), Some(attributes)),
-        Entry::Symlink { stamp, .. } => (Some(stamp), None),
-        Entry::Directory => {
+        TargetEntry::Absent => (None, None),
+        TargetEntry::File { stamp, attributes } => (Some(stamp), Some(attributes)),
+        TargetEntry::Symlink { stamp, .. } => (Some(stamp), None),
+        TargetEntry::Directory => {
             let cleared = place.remove_empty_directories();
             cleared.map_err(|error| format!("a directory is in its place: {error}"))?;
             (None, None)
         }
-        Entry::Special => return Err(changed()),
+        TargetEntry::Special => return Err(changed()),
     };
     Ok(match (&file.after, replaces) {
-        (FileState::File { sha256, mode }, replaces) => Step::Write {
+        (FileState::File { sha256, mode }, replaces) => PatchStep::Write {
             content: blobs.get(sha256).ok_or_else(not_kept)?,
             attributes: Some(with_mode(attributes, *mode)),
             replaces,
             place,
         },
-        (FileState::Link { target }, replaces) => Step::Link {
+        (FileState::Link { target }, replaces) => PatchStep::Link {
             target: target.clone(),
             replaces,
             place,
         },
-        (FileState::Absent, Some(stamp)) => Step::Remove { place, stamp },
+        (FileState::Absent, Some(stamp)) => PatchStep::Remove { place, stamp },
         (FileState::Absent, None) | (FileState::Other { .. }, _) => return Err(changed()),
     })
 }
 
 /// A file that is there keeps its rights, but for whether it can be executed.
-fn with_mode(attributes: Option<Attributes>, mode: u32) -> Attributes {
+fn with_mode(attributes: Option<FileAttributes>, mode: u32) -> FileAttributes {
     let executable = |mode: u32| mode & 0o111 != 0;
     match attributes {
         Some(found) if executable(found.mode.bits()) == executable(mode) => found,
-        found => Attributes {
+        found => FileAttributes {
             mode: Mode::from_bits_truncate(mode),
             user: found.map_or_else(|| geteuid().as_raw(), |it| it.user),
             group: found.map_or_else(|| getegid().as_raw(), |it| it.group),

@@ -14,7 +14,7 @@ use nix::fcntl::{AtFlags, OFlag, OpenHow, ResolveFlag, open, openat, openat2, re
 use nix::sys::stat::{FileStat, Mode, fstat, fstatat};
 
 use super::manifest::FileStamp;
-use crate::blocking::Stop;
+use crate::blocking::WorkDeadline;
 use crate::limits::{UNDO_FILE_BYTES_MAX, UNDO_LOOK_THREADS_MAX};
 
 /// Files that one thread asks for, at least.
@@ -37,7 +37,7 @@ impl WorkTree {
     pub(super) fn stamps<P: AsRef<[u8]> + Sync>(
         &self,
         paths: &[P],
-        stop: &Stop,
+        stop: &WorkDeadline,
     ) -> io::Result<Vec<Option<FileStamp>>> {
         self.spread(paths, THREAD_FILES_MIN, stop, |walk, path| {
             walk.stamp(path.as_ref())
@@ -50,8 +50,8 @@ impl WorkTree {
         &self,
         items: &[T],
         thread_items_min: usize,
-        stop: &Stop,
-        work: impl Fn(&mut Walk<'_>, &T) -> R + Sync,
+        stop: &WorkDeadline,
+        work: impl Fn(&mut FileWalk<'_>, &T) -> R + Sync,
     ) -> io::Result<Vec<R>> {
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
         let threads = (items.len() / thread_items_min).clamp(1, cores.min(UNDO_LOOK_THREADS_MAX));
@@ -73,8 +73,8 @@ impl WorkTree {
     fn work_through<T, R>(
         &self,
         items: &[T],
-        stop: &Stop,
-        work: impl Fn(&mut Walk<'_>, &T) -> R,
+        stop: &WorkDeadline,
+        work: impl Fn(&mut FileWalk<'_>, &T) -> R,
     ) -> io::Result<Vec<R>> {
         let mut walk = self.walk();
         let mut done = Vec::with_capacity(items.len());
@@ -87,8 +87,8 @@ impl WorkTree {
         Ok(done)
     }
 
-    pub(super) fn walk(&self) -> Walk<'_> {
-        Walk {
+    pub(super) fn walk(&self) -> FileWalk<'_> {
+        FileWalk {
             tree: self,
             parent: Vec::new(),
             directory: None,
@@ -98,14 +98,14 @@ impl WorkTree {
 
 /// Goes from file to file. It remembers the last directory, so files come sorted.
 #[derive(Debug)]
-pub(super) struct Walk<'a> {
+pub(super) struct FileWalk<'a> {
     tree: &'a WorkTree,
     parent: Vec<u8>,
     /// The parent; `None` also if it is no directory, or behind a link.
     directory: Option<OwnedFd>,
 }
 
-impl Walk<'_> {
+impl FileWalk<'_> {
     /// `None` if there is nothing, or no way to it.
     pub(super) fn stamp(&mut self, path: &[u8]) -> Option<FileStamp> {
         let (directory, name) = self.enter(path)?;

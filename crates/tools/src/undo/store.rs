@@ -13,8 +13,8 @@ use std::time::SystemTime;
 
 use troupe_protocol::discard;
 
-use super::index::{Hash, Index, IndexFile};
-use super::manifest::{FileStamp, Manifest, now_ns};
+use super::index::{GitIndex, IndexFile, ObjectHash};
+use super::manifest::{FileStamp, TreeManifest, now_ns};
 use crate::limits::{UNDO_INDEX_BYTES_MAX, UNDO_TREES_BYTES_MAX};
 
 /// Nothing runs by itself and nothing is converted.
@@ -31,7 +31,7 @@ const CONFIG: &str = "\
 const LOOKS: &str = "looks";
 
 #[derive(Debug, Clone)]
-pub(super) struct Store {
+pub(super) struct SnapshotStore {
     pub directory: PathBuf,
     /// The top of the work tree.
     pub root: PathBuf,
@@ -40,7 +40,7 @@ pub(super) struct Store {
 /// The user's index, with what `stat` said of its file when it was read.
 #[derive(Debug, Default)]
 pub(super) struct StampedIndex {
-    pub index: Index,
+    pub index: GitIndex,
     /// `None` if there is none, or none that can be understood: then each file counts as one
     /// that git does not track.
     pub stamp: Option<FileStamp>,
@@ -62,7 +62,7 @@ pub(super) struct PreparedStore {
     pub lock: File,
 }
 
-impl Store {
+impl SnapshotStore {
     /// `home` is never part of a look, wherever it lies.
     pub(super) fn prepare(
         &self,
@@ -83,8 +83,10 @@ impl Store {
         for name in ["objects/info", "refs", "info", LOOKS] {
             made.create(directory.join(name))?;
         }
-        let theirs = Repository::of(&self.root);
-        let hash = theirs.as_ref().map_or(Hash::Sha1, Repository::hash);
+        let theirs = UserRepository::of(&self.root);
+        let hash = theirs
+            .as_ref()
+            .map_or(ObjectHash::Sha1, UserRepository::hash);
         fs::write(directory.join("HEAD"), "ref: refs/heads/none\n")?;
         fs::write(directory.join("config"), config(hash))?;
         let common = theirs.as_ref().map(|theirs| theirs.common.as_path());
@@ -93,7 +95,7 @@ impl Store {
         let attributes = common.and_then(|git| fs::read(git.join("info/attributes")).ok());
         let attributes = attributes.unwrap_or_default();
         fs::write(directory.join("info/attributes"), &attributes)?;
-        let borrowed = theirs.as_ref().and_then(Repository::objects);
+        let borrowed = theirs.as_ref().and_then(UserRepository::objects);
         fs::write(
             directory.join("objects/info/alternates"),
             borrowed.unwrap_or_default(),
@@ -115,8 +117,8 @@ impl Store {
     /// is none, or none that can be understood.
     fn read_index(
         &self,
-        theirs: &Repository,
-        hash: Hash,
+        theirs: &UserRepository,
+        hash: ObjectHash,
         earlier: Option<Arc<StampedIndex>>,
     ) -> Option<Arc<StampedIndex>> {
         let path = theirs.own.join("index");
@@ -157,7 +159,7 @@ impl Store {
     }
 
     /// Returns the last look.
-    pub(super) fn last(&self) -> Option<(String, Manifest)> {
+    pub(super) fn last(&self) -> Option<(String, TreeManifest)> {
         let name = self.names().pop()?;
         let manifest = self.load(&name)?;
         Some((name, manifest))
@@ -174,16 +176,16 @@ impl Store {
     }
 
     /// Returns a look that was kept; `None` if it has gone.
-    pub(super) fn load(&self, name: &str) -> Option<Manifest> {
+    pub(super) fn load(&self, name: &str) -> Option<TreeManifest> {
         if !is_name(name) {
             return None;
         }
         let bytes = fs::read(self.directory.join(LOOKS).join(name)).ok()?;
-        Manifest::from_bytes(&bytes)
+        TreeManifest::from_bytes(&bytes)
     }
 
     /// Keeps a look and returns its name. Only who holds the lock may call it.
-    pub(super) fn save(&self, manifest: &Manifest) -> io::Result<String> {
+    pub(super) fn save(&self, manifest: &TreeManifest) -> io::Result<String> {
         let last = self.names().pop();
         let last = last.and_then(|name| u64::from_str_radix(&name, 16).ok());
         let name = format!("{:016x}", last.unwrap_or_default() + 1);
@@ -202,10 +204,10 @@ fn is_name(name: &str) -> bool {
     name.len() == 16 && name.bytes().all(|letter| letter.is_ascii_hexdigit())
 }
 
-fn config(hash: Hash) -> String {
+fn config(hash: ObjectHash) -> String {
     match hash {
-        Hash::Sha1 => format!("{CONFIG}\trepositoryformatversion = 0\n"),
-        Hash::Sha256 => format!(
+        ObjectHash::Sha1 => format!("{CONFIG}\trepositoryformatversion = 0\n"),
+        ObjectHash::Sha256 => format!(
             "{CONFIG}\trepositoryformatversion = 1\n[extensions]\n\tobjectformat = sha256\n"
         ),
     }
@@ -225,14 +227,14 @@ fn read_index(path: &Path) -> Option<(Vec<u8>, FileStamp)> {
 
 /// The user's own `.git`.
 #[derive(Debug)]
-struct Repository {
+struct UserRepository {
     /// What belongs to this work tree.
     own: PathBuf,
     /// What belongs to all work trees of the repository.
     common: PathBuf,
 }
 
-impl Repository {
+impl UserRepository {
     fn of(root: &Path) -> Option<Self> {
         let git = root.join(".git");
         let own = if git.is_dir() {
@@ -246,15 +248,15 @@ impl Repository {
         Some(Self { own, common })
     }
 
-    fn hash(&self) -> Hash {
+    fn hash(&self) -> ObjectHash {
         let config = fs::read_to_string(self.common.join("config")).unwrap_or_default();
         let config = config.to_ascii_lowercase();
         let mut lines = config.lines();
         let is_sha256 = |line: &str| line.contains("objectformat") && line.contains("sha256");
         if lines.any(is_sha256) {
-            Hash::Sha256
+            ObjectHash::Sha256
         } else {
-            Hash::Sha1
+            ObjectHash::Sha1
         }
     }
 

@@ -1,9 +1,9 @@
 use std::path::Path;
 
-use super::Glob;
+use super::PathGlob;
 
 fn check(pattern: &str, path: &str, expected: bool) {
-    let glob = Glob::new(Path::new("/p"), pattern).unwrap();
+    let glob = PathGlob::new(Path::new("/p"), pattern).unwrap();
     assert_eq!(
         glob.matches(&Path::new("/p").join(path)),
         expected,
@@ -26,7 +26,7 @@ fn a_name_matches_at_any_depth_and_a_path_from_the_root() {
 #[test]
 fn a_bad_glob_is_quoted() {
     for pattern in ["a[", "", "!*.rs"] {
-        let problem = Glob::new(Path::new("/p"), pattern).unwrap_err();
+        let problem = PathGlob::new(Path::new("/p"), pattern).unwrap_err();
         assert!(problem.contains(&format!("{pattern:?}")), "{problem}");
     }
 }

@@ -3,28 +3,28 @@
 use serde::{Deserialize, Serialize};
 
 use super::FileWork;
-use crate::blocking::Stop;
-use crate::builtin::find_files::Finding;
-use crate::builtin::grep_files::Searching;
-use crate::builtin::list_dir::Listing;
-use crate::builtin::read_file::Reading;
-use crate::builtin::view_image::Viewing;
-use crate::edit::{Applying, Planning};
+use crate::blocking::WorkDeadline;
+use crate::builtin::find_files::FindFilesWork;
+use crate::builtin::grep_files::GrepFilesWork;
+use crate::builtin::list_dir::ListDirWork;
+use crate::builtin::read_file::ReadFileWork;
+use crate::builtin::view_image::ViewImageWork;
+use crate::edit::{ApplyPatchWork, PlanPatchWork};
 use crate::limits::WORK_ANSWER_BYTES_MAX;
 
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub(crate) enum Request {
-    ReadFile(Reading),
-    ListDir(Listing),
-    FindFiles(Finding),
-    GrepFiles(Searching),
-    ViewImage(Viewing),
-    PlanPatch(Planning),
-    ApplyPatch(Applying),
+pub(crate) enum FileWorkRequest {
+    ReadFile(ReadFileWork),
+    ListDir(ListDirWork),
+    FindFiles(FindFilesWork),
+    GrepFiles(GrepFilesWork),
+    ViewImage(ViewImageWork),
+    PlanPatch(PlanPatchWork),
+    ApplyPatch(ApplyPatchWork),
 }
 
-impl Request {
+impl FileWorkRequest {
     /// Does the work; returns the answer as it travels back.
     pub(super) fn answer(self) -> serde_json::Result<Vec<u8>> {
         match self {
@@ -40,7 +40,7 @@ impl Request {
 }
 
 fn perform<W: FileWork>(work: W) -> serde_json::Result<Vec<u8>> {
-    let answer = serde_json::to_vec(&work.run(&Stop::after(W::TIME_MAX)))?;
+    let answer = serde_json::to_vec(&work.run(&WorkDeadline::after(W::TIME_MAX)))?;
     if answer.len() <= WORK_ANSWER_BYTES_MAX {
         return Ok(answer);
     }
@@ -54,7 +54,7 @@ fn perform<W: FileWork>(work: W) -> serde_json::Result<Vec<u8>> {
 /// Lets a tool hand over its own type.
 macro_rules! travels_as {
     ($($work:ident => $variant:ident),* $(,)?) => {
-        $(impl From<$work> for Request {
+        $(impl From<$work> for FileWorkRequest {
             fn from(work: $work) -> Self {
                 Self::$variant(work)
             }
@@ -63,11 +63,11 @@ macro_rules! travels_as {
 }
 
 travels_as! {
-    Reading => ReadFile,
-    Listing => ListDir,
-    Finding => FindFiles,
-    Searching => GrepFiles,
-    Viewing => ViewImage,
-    Planning => PlanPatch,
-    Applying => ApplyPatch,
+    ReadFileWork => ReadFile,
+    ListDirWork => ListDir,
+    FindFilesWork => FindFiles,
+    GrepFilesWork => GrepFiles,
+    ViewImageWork => ViewImage,
+    PlanPatchWork => PlanPatch,
+    ApplyPatchWork => ApplyPatch,
 }

@@ -2,7 +2,7 @@
 
 use std::io::{self, Read as _, Write as _};
 
-use super::Request;
+use super::FileWorkRequest;
 use crate::limits::WORK_REQUEST_BYTES_MAX;
 
 /// By which a worker is started.
@@ -33,7 +33,7 @@ fn answer() -> io::Result<()> {
     let mut request = Vec::new();
     let limit = u64::try_from(WORK_REQUEST_BYTES_MAX).unwrap_or(u64::MAX);
     io::stdin().lock().take(limit).read_to_end(&mut request)?;
-    let request: Request = serde_json::from_slice(&request)?;
+    let request: FileWorkRequest = serde_json::from_slice(&request)?;
     let mut stdout = io::stdout().lock();
     stdout.write_all(&request.answer()?)?;
     stdout.flush()

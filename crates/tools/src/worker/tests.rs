@@ -3,7 +3,7 @@ use troupe_protocol::policy::{ApprovalPolicy, CollaborationMode};
 
 use super::*;
 
-fn check(policy: SandboxPolicy, rights: Rights, expected: Expect) {
+fn check(policy: SandboxPolicy, rights: WriteRights, expected: Expect) {
     let context = CallContext {
         session_id: troupe_protocol::SessionId::random(),
         turn_id: "turn".into(),
@@ -27,25 +27,25 @@ fn check(policy: SandboxPolicy, rights: Rights, expected: Expect) {
     expected.assert_eq(&text);
 }
 
-fn granted() -> Rights {
-    Rights::Granted(vec!["/a".into(), "/b/c".into()])
+fn granted() -> WriteRights {
+    WriteRights::Granted(vec!["/a".into(), "/b/c".into()])
 }
 
 #[test]
 fn a_turn_has_the_rights_of_its_commands() {
     check(
         SandboxPolicy::read_only(),
-        Rights::Turn,
+        WriteRights::Turn,
         expect!["[] Denied"],
     );
     check(
         SandboxPolicy::workspace_write(),
-        Rights::Turn,
+        WriteRights::Turn,
         expect![[r#"["/cwd", "/tmp"] Denied"#]],
     );
     check(
         SandboxPolicy::DangerFullAccess,
-        Rights::Turn,
+        WriteRights::Turn,
         expect!["none"],
     );
 }

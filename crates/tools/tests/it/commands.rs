@@ -4,7 +4,7 @@ use troupe_process::BackendChoice;
 use troupe_protocol::approval::ReviewDecision;
 use troupe_protocol::command::{OutputStream, WorkStatus};
 use troupe_protocol::policy::{ApprovalPolicy, SandboxPolicy};
-use troupe_tools::{Ask, ToolEvent};
+use troupe_tools::{ApprovalQuestion, ToolEvent};
 
 use crate::support::{Bench, Leash, output_of};
 
@@ -253,7 +253,7 @@ async fn untrusted_asks_for_what_is_not_known_to_be_safe() {
     assert!(!bench.cwd.join("new").exists());
     let item = bench.channel.command();
     assert_eq!((item.status, item.outcome), (WorkStatus::Declined, None));
-    let [Ask::Exec(ask)] = &bench.channel.asks()[..] else {
+    let [ApprovalQuestion::Exec(ask)] = &bench.channel.asks()[..] else {
         panic!("one command is asked for");
     };
     assert_eq!(ask.command.last().unwrap(), "touch new");
@@ -325,7 +325,7 @@ async fn a_command_that_runs_files_of_the_tree_is_asked_for_each_time_outside_of
                 .will_answer(ReviewDecision::ApprovedForSession);
             bench.text("shell_command", build.clone()).await;
             let asks = bench.channel.asks();
-            let [Ask::Exec(request)] = asks.as_slice() else {
+            let [ApprovalQuestion::Exec(request)] = asks.as_slice() else {
                 panic!("{command}: {asks:?}");
             };
             let offered = &request.available_decisions;
@@ -365,7 +365,7 @@ async fn only_a_person_lets_a_command_out_of_the_sandbox() {
     let text = bench.text("shell_command", arguments.clone()).await;
     assert!(text.starts_with("Exit code: 0"), "{text}");
     assert!(file.exists());
-    let [Ask::Exec(ask)] = &bench.channel.asks()[..] else {
+    let [ApprovalQuestion::Exec(ask)] = &bench.channel.asks()[..] else {
         panic!("one command is asked for");
     };
     assert_eq!(ask.reason.as_deref(), Some("May I write there?"));

@@ -4,7 +4,7 @@ use troupe_process::BackendChoice;
 use troupe_protocol::approval::ReviewDecision;
 use troupe_protocol::command::{FileChange, WorkStatus};
 use troupe_protocol::policy::{ApprovalPolicy, SandboxPolicy};
-use troupe_tools::{Ask, ToolInput};
+use troupe_tools::{ApprovalQuestion, ToolInput};
 
 use crate::support::Bench;
 
@@ -90,7 +90,7 @@ async fn an_edit_outside_is_asked_for() {
     expect!["not approved (the user said no, or nobody was there to ask): nothing was changed; do not try it again by other means, go on without it or say what you need it for"].assert_eq(&text);
     assert!(!file.exists());
     assert_eq!(bench.channel.file_change().status, WorkStatus::Declined);
-    let [Ask::Patch(ask)] = &bench.channel.asks()[..] else {
+    let [ApprovalQuestion::Patch(ask)] = &bench.channel.asks()[..] else {
         panic!("one patch is asked for");
     };
     assert_eq!(ask.grant_root.as_deref(), Some(bench.outside.as_path()));

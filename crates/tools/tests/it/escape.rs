@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 use troupe_process::{
     BackendChoice, CommandSpec, Confinement, EnforcementState, Launcher, LauncherOptions, Process,
-    ProcessEvent, StdinMode, Worker,
+    ProcessEvent, StdinMode, WorkerSpec,
 };
 use troupe_protocol::command::OutputStream;
 use troupe_protocol::policy::SandboxPolicy;
@@ -259,7 +259,7 @@ impl Target {
 
     /// Asks a worker as the engine would; `Err` is what the model would be told.
     async fn ask(&self, request: &Value, policy: &SandboxPolicy) -> Result<Value, String> {
-        let worker = Worker {
+        let worker = WorkerSpec {
             name: "troupe-files",
             env: BTreeMap::new(),
             confinement: self.confinement(policy),

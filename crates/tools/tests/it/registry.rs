@@ -8,7 +8,8 @@ use troupe_protocol::command::WorkStatus;
 use troupe_protocol::item::{ImageViewItem, ToolCallItem, TurnItem};
 use troupe_protocol::tool::ToolSpec;
 use troupe_tools::{
-    BUILT_IN_TOOLS, Call, Channel, Concurrency, Registry, Tool, ToolEvent, ToolInput, ToolOutput,
+    BUILT_IN_TOOLS, CallChannel, Registry, Tool, ToolConcurrency, ToolEvent, ToolInput,
+    ToolInvocation, ToolOutput,
 };
 
 use crate::support::{Bench, Recorder};
@@ -71,7 +72,7 @@ fn edits_and_plans_run_alone() {
         .registry
         .specs()
         .map(|spec| spec.name().to_owned())
-        .filter(|name| bench.registry.concurrency(name) == Concurrency::Exclusive)
+        .filter(|name| bench.registry.concurrency(name) == ToolConcurrency::Exclusive)
         .collect();
     assert_eq!(alone, ["apply_patch", "update_plan"]);
 }
@@ -89,11 +90,11 @@ impl Tool for Clumsy {
         &self.spec
     }
 
-    fn concurrency(&self) -> Concurrency {
-        Concurrency::Shared
+    fn concurrency(&self) -> ToolConcurrency {
+        ToolConcurrency::Shared
     }
 
-    async fn call(&self, call: Call) -> ToolOutput {
+    async fn call(&self, call: ToolInvocation) -> ToolOutput {
         call.channel
             .report(ToolEvent::Started(self.item.clone()))
             .await;
@@ -110,11 +111,11 @@ async fn stumble(item: TurnItem) -> (ToolOutput, TurnItem) {
     let registry = Registry::new([Arc::new(Clumsy { spec, item }) as Arc<dyn Tool>]);
     let bench = Bench::new();
     let channel = Arc::new(Recorder::default());
-    let call = Call {
+    let call = ToolInvocation {
         id: "call".into(),
         input: ToolInput::Json("{}".to_owned()),
         context: Arc::new(bench.context.clone()),
-        channel: Arc::clone(&channel) as Arc<dyn Channel>,
+        channel: Arc::clone(&channel) as Arc<dyn CallChannel>,
         cancel: CancellationToken::new(),
         aborted: Arc::default(),
     };

@@ -7,7 +7,7 @@ use troupe_process::BackendChoice;
 use troupe_protocol::approval::ReviewDecision::{self, ApprovedAlways};
 use troupe_protocol::command::WorkStatus;
 use troupe_protocol::policy::{ApprovalPolicy, SandboxPolicy};
-use troupe_tools::{Ask, ToolEvent};
+use troupe_tools::{ApprovalQuestion, ToolEvent};
 
 use crate::support::Bench;
 
@@ -25,7 +25,7 @@ fn user_rules(bench: &Bench, text: &str) {
 }
 
 fn only_ask(bench: &Bench) -> (String, Vec<ReviewDecision>) {
-    let [Ask::Exec(ask)] = &bench.channel.asks()[..] else {
+    let [ApprovalQuestion::Exec(ask)] = &bench.channel.asks()[..] else {
         panic!("one command is asked for");
     };
     (

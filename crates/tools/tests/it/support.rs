@@ -15,10 +15,10 @@ use troupe_protocol::approval::{ReviewDecision, UserInputRequest, UserInputRespo
 use troupe_protocol::item::{CommandExecutionItem, FileChangeItem, TurnItem};
 use troupe_protocol::policy::{ApprovalPolicy, CollaborationMode, SandboxPolicy};
 use troupe_tools::hooks::HookSettings;
-use troupe_tools::rules::{RuleSource, Trust};
+use troupe_tools::rules::{ProjectTrust, RuleSource};
 use troupe_tools::{
-    Ask, Call, CallContext, Channel, EnvironmentPolicy, Keeping, Registry, ToolDeps, ToolEvent,
-    ToolInput, ToolOutput, Toolbox,
+    ApprovalQuestion, CallChannel, CallContext, EnvironmentPolicy, Registry, ToolDeps, ToolEvent,
+    ToolInput, ToolInvocation, ToolOutput, Toolbox, UndoCoverage,
 };
 
 /// A session with a working directory of its own, and another directory that is not in it.
@@ -66,10 +66,10 @@ impl Bench {
             rules: RuleSource {
                 user: Some(home.join("rules.toml")),
                 projects: vec![cwd.join(".troupe/rules.toml")],
-                trust: Trust::Untrusted,
+                trust: ProjectTrust::Untrusted,
             },
         });
-        let toolbox = toolbox.with_undo(&home, Keeping::PatchesAndCommands);
+        let toolbox = toolbox.with_undo(&home, UndoCoverage::PatchesAndCommands);
         Self {
             context: CallContext {
                 session_id: troupe_protocol::SessionId::random(),
@@ -146,12 +146,12 @@ impl Bench {
         }
     }
 
-    fn new_call(&self, input: ToolInput) -> Call {
-        Call {
+    fn new_call(&self, input: ToolInput) -> ToolInvocation {
+        ToolInvocation {
             id: "call".into(),
             input,
             context: Arc::new(self.context.clone()),
-            channel: Arc::clone(&self.channel) as Arc<dyn Channel>,
+            channel: Arc::clone(&self.channel) as Arc<dyn CallChannel>,
             cancel: CancellationToken::new(),
             aborted: Arc::default(),
         }
@@ -212,7 +212,7 @@ impl Started {
 #[derive(Debug, Default)]
 pub struct Recorder {
     events: Mutex<Vec<ToolEvent>>,
-    asks: Mutex<Vec<Ask>>,
+    asks: Mutex<Vec<ApprovalQuestion>>,
     answers: Mutex<VecDeque<ReviewDecision>>,
     responses: Mutex<VecDeque<UserInputResponse>>,
     news: Notify,
@@ -229,7 +229,7 @@ impl Recorder {
         self.responses.lock().unwrap().push_back(response);
     }
 
-    pub fn asks(&self) -> Vec<Ask> {
+    pub fn asks(&self) -> Vec<ApprovalQuestion> {
         std::mem::take(&mut self.asks.lock().unwrap())
     }
 
@@ -238,7 +238,7 @@ impl Recorder {
     }
 
     /// Waits until the condition holds for what was told and asked so far.
-    pub async fn until(&self, condition: impl Fn(&[ToolEvent], &[Ask]) -> bool) {
+    pub async fn until(&self, condition: impl Fn(&[ToolEvent], &[ApprovalQuestion]) -> bool) {
         loop {
             let news = self.news.notified();
             tokio::pin!(news);
@@ -301,13 +301,13 @@ pub fn output_of(events: &[ToolEvent]) -> String {
 }
 
 #[async_trait]
-impl Channel for Recorder {
+impl CallChannel for Recorder {
     async fn report(&self, event: ToolEvent) {
         self.events.lock().unwrap().push(event);
         self.news.notify_waiters();
     }
 
-    async fn ask(&self, ask: Ask) -> ReviewDecision {
+    async fn ask(&self, ask: ApprovalQuestion) -> ReviewDecision {
         self.asks.lock().unwrap().push(ask);
         self.news.notify_waiters();
         let answer = self.answers.lock().unwrap().pop_front();

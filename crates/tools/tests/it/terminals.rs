@@ -3,7 +3,7 @@ use serde_json::json;
 use troupe_protocol::approval::ReviewDecision;
 use troupe_protocol::command::{CommandSource, WorkStatus};
 use troupe_protocol::policy::ApprovalPolicy;
-use troupe_tools::{Ask, ToolEvent};
+use troupe_tools::{ApprovalQuestion, ToolEvent};
 
 use crate::support::{Bench, Leash};
 
@@ -214,7 +214,7 @@ async fn what_is_typed_into_a_command_outside_of_the_sandbox_is_asked_for() {
     let refused = bench.text("write_stdin", typing.clone()).await;
     assert!(refused.starts_with("not approved"), "{refused}");
     let asks = bench.channel.asks();
-    let [Ask::Exec(request)] = asks.as_slice() else {
+    let [ApprovalQuestion::Exec(request)] = asks.as_slice() else {
         panic!("{asks:?}");
     };
     assert_eq!(request.command, ["write_stdin", "1", &chars]);

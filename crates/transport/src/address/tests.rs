@@ -1,10 +1,10 @@
 use expect_test::{Expect, expect};
 
-use super::Address;
+use super::SessionAddress;
 
 #[expect(clippy::needless_pass_by_value, reason = "reads as a literal")]
 fn check(text: &str, expected: Expect) {
-    let shown = match text.parse::<Address>() {
+    let shown = match text.parse::<SessionAddress>() {
         Ok(address) => address.to_string(),
         Err(error) => error.to_string(),
     };

@@ -1,13 +1,13 @@
 //! The types that a message may have, and the one that was probably meant.
 
-use troupe_protocol::Json;
+use troupe_protocol::JsonCodec;
 
 use crate::refusal::shortened;
 
 const SHOWN_TYPE_BYTES_MAX: usize = 64;
 
 /// Returns what to say about `kind` if no variant of `B` is called so.
-pub(super) fn unknown_type<B: Json>(kind: String) -> Option<String> {
+pub(super) fn unknown_type<B: JsonCodec>(kind: String) -> Option<String> {
     let known = known_types::<B>();
     if known.contains(&kind) {
         return None;
@@ -21,7 +21,7 @@ pub(super) fn unknown_type<B: Json>(kind: String) -> Option<String> {
 
 /// Returns the names that serde itself would take, from its own complaint, so that the list
 /// cannot differ from what is accepted: "unknown variant ``, expected one of `a`, `b`".
-fn known_types<B: Json>() -> Vec<String> {
+fn known_types<B: JsonCodec>() -> Vec<String> {
     let complaint = match B::from_json(br#"{"type":""}"#) {
         Ok(_) => return Vec::new(),
         Err(error) => error.to_string(),

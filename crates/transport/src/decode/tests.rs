@@ -3,9 +3,9 @@ use std::fmt::Debug;
 use expect_test::{Expect, expect};
 use troupe_protocol::{Event, Submission};
 
-use super::{Message, decode, too_long};
+use super::{QueueMessage, decode, too_long};
 
-fn check_as<T: Message + Debug>(line: impl AsRef<[u8]>, expected: Expect) {
+fn check_as<T: QueueMessage + Debug>(line: impl AsRef<[u8]>, expected: Expect) {
     let shown = match decode::<T>(line.as_ref()) {
         Ok(message) => format!("{message:?}"),
         Err(refusal) => {

@@ -11,7 +11,7 @@ use futures_util::stream;
 use tokio::io::AsyncWrite;
 use tokio::net::UnixStream;
 use troupe_protocol::{Event, EventMsg};
-use troupe_transport::{EventReader, EventWriter, ReadError, WriteError};
+use troupe_transport::{EventReadError, EventReader, EventWriter, WriteError};
 
 use super::samples::{delta, warning};
 
@@ -114,7 +114,7 @@ async fn a_reader_goes_on_after_an_event_of_a_newer_engine() {
     let mut reader = EventReader::new(stream.as_bytes());
     let unreadable = reader.next().await;
     assert!(
-        matches!(unreadable, Err(ReadError::Unreadable(_))),
+        matches!(unreadable, Err(EventReadError::Unreadable(_))),
         "{unreadable:?}"
     );
     assert_eq!(reader.next().await.unwrap().unwrap().seq, 2);

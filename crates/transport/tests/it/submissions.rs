@@ -4,7 +4,7 @@ use futures_util::FutureExt;
 use proptest::prelude::*;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use troupe_transport::limits::LINE_BYTES_MAX;
-use troupe_transport::{Frame, SubmissionReader, SubmissionWriter};
+use troupe_transport::{SubmissionFrame, SubmissionReader, SubmissionWriter};
 
 use super::heap;
 use super::samples::{Pieces, note};
@@ -15,8 +15,8 @@ fn read_all(mut reader: SubmissionReader<impl tokio::io::AsyncRead + Unpin>) -> 
     block_on(async {
         while let Some(frame) = reader.next().await.unwrap() {
             shown.push(match frame {
-                Frame::Submission(submission) => format!("ok {}", submission.id),
-                Frame::Refused(refusal) => match refusal.id {
+                SubmissionFrame::Submission(submission) => format!("ok {}", submission.id),
+                SubmissionFrame::Refused(refusal) => match refusal.id {
                     Some(id) => format!("refused {id}"),
                     None => "refused".to_owned(),
                 },
@@ -95,7 +95,9 @@ async fn a_cancelled_read_loses_nothing() {
     }
     client.write_all(b"\n").await.unwrap();
     let frame = reader.next().await.unwrap();
-    assert!(matches!(frame, Some(Frame::Submission(submission)) if submission.id.0 == "1"));
+    assert!(
+        matches!(frame, Some(SubmissionFrame::Submission(submission)) if submission.id.0 == "1")
+    );
 }
 
 #[tokio::test]
@@ -116,7 +118,7 @@ async fn a_cancelled_write_goes_on_where_it_stopped() {
     });
     sent.unwrap();
     let ids = frames.map(|frame| match frame {
-        Some(Frame::Submission(submission)) => submission.id.0,
+        Some(SubmissionFrame::Submission(submission)) => submission.id.0,
         other => format!("{other:?}"),
     });
     assert_eq!(ids, ["1", "2"]);

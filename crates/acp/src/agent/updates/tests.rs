@@ -3,11 +3,11 @@ use serde_json::{Value, json};
 use troupe_protocol::EventMsg;
 use troupe_protocol::policy::CollaborationMode;
 
-use super::{Notices, Telling, Updates};
+use super::{NoticeStyle, ReplayMode, UpdateTranslator};
 
 const THREAD: &str = "00000000-0000-4000-8000-000000000001";
 
-fn told(updates: &mut Updates, events: &[Value]) -> String {
+fn told(updates: &mut UpdateTranslator, events: &[Value]) -> String {
     let lines = events.iter().flat_map(|event| {
         let msg: EventMsg = serde_json::from_value(event.clone()).unwrap();
         updates.of(&msg)
@@ -19,7 +19,11 @@ fn told(updates: &mut Updates, events: &[Value]) -> String {
 }
 
 fn check(events: &[Value], expected: Expect) {
-    let mut updates = Updates::new(Telling::Live, Notices::Own, CollaborationMode::Default);
+    let mut updates = UpdateTranslator::new(
+        ReplayMode::Live,
+        NoticeStyle::Own,
+        CollaborationMode::Default,
+    );
     expected.assert_eq(&told(&mut updates, events));
 }
 
@@ -151,7 +155,11 @@ fn a_notice_is_for_those_who_know_notices() {
         &warning,
         expect![[r#"{"sessionUpdate":"notice","severity":"warning","title":"no sandbox"}"#]],
     );
-    let mut updates = Updates::new(Telling::Live, Notices::Thoughts, CollaborationMode::Default);
+    let mut updates = UpdateTranslator::new(
+        ReplayMode::Live,
+        NoticeStyle::Thoughts,
+        CollaborationMode::Default,
+    );
     expect![[r#"{"sessionUpdate":"agent_thought_chunk","content":{"type":"text","text":"no sandbox\n\n"}}"#]]
         .assert_eq(&told(&mut updates, &warning));
 }
@@ -163,7 +171,11 @@ fn the_users_words_are_told_of_the_past_only() {
         json!({"type": "UserMessage", "id": "u", "content": [{"type": "text", "text": "hello"}]}),
     )];
     check(&said, expect![""]);
-    let mut updates = Updates::new(Telling::Past, Notices::Own, CollaborationMode::Default);
+    let mut updates = UpdateTranslator::new(
+        ReplayMode::Past,
+        NoticeStyle::Own,
+        CollaborationMode::Default,
+    );
     expect![[r#"{"sessionUpdate":"user_message_chunk","content":{"type":"text","text":"hello"},"messageId":"u"}"#]]
         .assert_eq(&told(&mut updates, &said));
 }

@@ -8,17 +8,17 @@ use serde::Deserialize;
 use serde_json::{Map, Value};
 use troupe_protocol::StopVerb;
 use troupe_protocol::tool::ToolSpec;
-use troupe_tools::{Call, Concurrency, Tool, ToolOutput, arguments};
+use troupe_tools::{Tool, ToolConcurrency, ToolInvocation, ToolOutput, arguments};
 
-use crate::desk::{Desk, StopRequest, Trouble};
-use crate::families::address::Address;
-use crate::families::{face, shape};
+use crate::families::address::AddressArgument;
+use crate::families::{shape, tool_call};
 use crate::tree::command::StopMode;
+use crate::tree_access::{TreeAccess, TreeError, TreeStopRequest};
 
 const NAME: &str = "cancel_agent";
 
 static SPEC: LazyLock<ToolSpec> = LazyLock::new(|| {
-    arguments::function::<Arguments>(
+    arguments::function::<CancelAgentArguments>(
         NAME,
         "Stops what an agent and every agent below it are doing, and kills their processes. What \
          they have found so far is kept: `agent_result` returns it, and `send_input` gives the \
@@ -30,9 +30,9 @@ static SPEC: LazyLock<ToolSpec> = LazyLock::new(|| {
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct Arguments {
+struct CancelAgentArguments {
     /// The agent: its id, number or path. From a child, only itself and agents below it.
-    id: Address,
+    id: AddressArgument,
     /// Why, for the record.
     reason: Option<String>,
     /// Touches nothing, and tells what it would touch.
@@ -42,23 +42,26 @@ struct Arguments {
 
 #[derive(Debug)]
 pub(super) struct CancelAgent {
-    desk: Desk,
+    desk: TreeAccess,
 }
 
 impl CancelAgent {
-    pub(super) fn new(desk: Desk) -> Self {
+    pub(super) fn new(desk: TreeAccess) -> Self {
         Self { desk }
     }
 
-    async fn cancel(&self, arguments: Arguments) -> Result<Map<String, Value>, Trouble> {
-        let Address(id) = arguments.id;
+    async fn cancel(
+        &self,
+        arguments: CancelAgentArguments,
+    ) -> Result<Map<String, Value>, TreeError> {
+        let AddressArgument(id) = arguments.id;
         let before = self.desk.view(&id).await?;
         let mode = if arguments.dry_run {
             StopMode::DryRun
         } else {
             StopMode::Act
         };
-        let request = StopRequest {
+        let request = TreeStopRequest {
             verb: StopVerb::Cancel,
             targets: vec![id],
             mode,
@@ -79,13 +82,13 @@ impl Tool for CancelAgent {
         &SPEC
     }
 
-    fn concurrency(&self) -> Concurrency {
-        Concurrency::Shared
+    fn concurrency(&self) -> ToolConcurrency {
+        ToolConcurrency::Shared
     }
 
-    async fn call(&self, call: Call) -> ToolOutput {
-        face::run(&call, &SPEC, async |arguments| {
-            face::answer(self.cancel(arguments).await)
+    async fn call(&self, call: ToolInvocation) -> ToolOutput {
+        tool_call::run(&call, &SPEC, async |arguments| {
+            tool_call::answer(self.cancel(arguments).await)
         })
         .await
     }

@@ -8,19 +8,19 @@ use serde::Deserialize;
 use serde_json::{Map, Value};
 use troupe_protocol::StopVerb;
 use troupe_protocol::tool::ToolSpec;
-use troupe_tools::{Call, Concurrency, Tool, ToolOutput, arguments};
+use troupe_tools::{Tool, ToolConcurrency, ToolInvocation, ToolOutput, arguments};
 
-use crate::desk::{Desk, StopRequest, Stopped, Trouble};
-use crate::families::address::Address;
-use crate::families::{face, shape};
+use crate::families::address::AddressArgument;
+use crate::families::{shape, tool_call};
 use crate::tree::command::StopMode;
+use crate::tree_access::{StopOutcome, TreeAccess, TreeError, TreeStopRequest};
 
-use super::collab::{Begun, Deed};
+use super::collab::{CollabAction, PendingCollab};
 
 const NAME: &str = "close_agent";
 
 static SPEC: LazyLock<ToolSpec> = LazyLock::new(|| {
-    arguments::function::<Arguments>(
+    arguments::function::<CloseAgentArguments>(
         NAME,
         "Closes an agent that is no longer needed, and every agent below it: what runs is \
          stopped, its processes are killed, partial results are kept. Returns the status that it \
@@ -32,9 +32,9 @@ static SPEC: LazyLock<ToolSpec> = LazyLock::new(|| {
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct Arguments {
+struct CloseAgentArguments {
     /// The agent: its id, number or path. From a child, only itself and agents below it.
-    id: Address,
+    id: AddressArgument,
     /// Touches nothing, and tells what it would touch.
     #[serde(default)]
     dry_run: bool,
@@ -42,25 +42,25 @@ struct Arguments {
 
 #[derive(Debug)]
 pub(super) struct CloseAgent {
-    desk: Desk,
+    desk: TreeAccess,
 }
 
 impl CloseAgent {
-    pub(super) fn new(desk: Desk) -> Self {
+    pub(super) fn new(desk: TreeAccess) -> Self {
         Self { desk }
     }
 
     async fn close(
         &self,
-        call: &Call,
-        arguments: Arguments,
-    ) -> Result<Map<String, Value>, Trouble> {
-        let Address(id) = arguments.id;
+        call: &ToolInvocation,
+        arguments: CloseAgentArguments,
+    ) -> Result<Map<String, Value>, TreeError> {
+        let AddressArgument(id) = arguments.id;
         let before = self.desk.view(&id).await?;
         let stopped = if arguments.dry_run {
             self.stop(&id, StopMode::DryRun).await?
         } else {
-            let begun = Begun::tell(call, Deed::Close, before.session, None).await;
+            let begun = PendingCollab::tell(call, CollabAction::Close, before.session, None).await;
             let stopped = self.stop(&id, StopMode::Act).await;
             begun.end(call, before.wire_status()).await;
             stopped?
@@ -72,8 +72,8 @@ impl CloseAgent {
         Ok(object)
     }
 
-    async fn stop(&self, id: &str, mode: StopMode) -> Result<Stopped, Trouble> {
-        let request = StopRequest {
+    async fn stop(&self, id: &str, mode: StopMode) -> Result<StopOutcome, TreeError> {
+        let request = TreeStopRequest {
             verb: StopVerb::Close,
             targets: vec![id.to_owned()],
             mode,
@@ -89,14 +89,14 @@ impl Tool for CloseAgent {
         &SPEC
     }
 
-    fn concurrency(&self) -> Concurrency {
-        Concurrency::Shared
+    fn concurrency(&self) -> ToolConcurrency {
+        ToolConcurrency::Shared
     }
 
-    async fn call(&self, call: Call) -> ToolOutput {
+    async fn call(&self, call: ToolInvocation) -> ToolOutput {
         let call = &call;
-        face::run(call, &SPEC, async |arguments| {
-            face::answer(self.close(call, arguments).await)
+        tool_call::run(call, &SPEC, async |arguments| {
+            tool_call::answer(self.close(call, arguments).await)
         })
         .await
     }

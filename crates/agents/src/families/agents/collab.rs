@@ -2,17 +2,17 @@
 
 use troupe_protocol::agent::{AgentStatus, CollabInteraction};
 use troupe_protocol::{EventMsg, SessionId};
-use troupe_tools::{Call, ToolEvent};
+use troupe_tools::{ToolEvent, ToolInvocation};
 
 /// What one agent does with another.
 #[derive(Debug, Clone, Copy)]
-pub(super) enum Deed {
+pub(super) enum CollabAction {
     Message,
     Close,
     Resume,
 }
 
-impl Deed {
+impl CollabAction {
     fn begin(self, event: CollabInteraction) -> EventMsg {
         match self {
             Self::Message => EventMsg::CollabAgentInteractionBegin(event),
@@ -33,15 +33,15 @@ impl Deed {
 /// A deed whose begin was told.
 #[must_use = "an event that began must end"]
 #[derive(Debug)]
-pub(super) struct Begun {
-    deed: Deed,
+pub(super) struct PendingCollab {
+    deed: CollabAction,
     event: CollabInteraction,
 }
 
-impl Begun {
+impl PendingCollab {
     pub(super) async fn tell(
-        call: &Call,
-        deed: Deed,
+        call: &ToolInvocation,
+        deed: CollabAction,
         receiver: SessionId,
         prompt: Option<String>,
     ) -> Self {
@@ -56,7 +56,7 @@ impl Begun {
         Self { deed, event }
     }
 
-    pub(super) async fn end(self, call: &Call, status: AgentStatus) {
+    pub(super) async fn end(self, call: &ToolInvocation, status: AgentStatus) {
         let event = CollabInteraction {
             status: Some(status),
             ..self.event
@@ -66,6 +66,6 @@ impl Begun {
 }
 
 /// Passes an event on to whoever follows the caller.
-pub(super) async fn tell(call: &Call, event: EventMsg) {
+pub(super) async fn tell(call: &ToolInvocation, event: EventMsg) {
     call.channel.report(ToolEvent::Other(Box::new(event))).await;
 }

@@ -8,17 +8,17 @@ use troupe_protocol::AgentId;
 use troupe_protocol::approval::{ExecApprovalRequest, ReviewDecision};
 use troupe_protocol::policy::{ApprovalPolicy, SandboxMode};
 use troupe_protocol::tree::Caller;
-use troupe_tools::{Ask, Call, CallContext, ToolEvent, safety};
+use troupe_tools::{ApprovalQuestion, CallContext, ToolEvent, ToolInvocation, safety};
 
-use crate::desk::{Desk, Trouble};
+use crate::tree_access::{TreeAccess, TreeError};
 
 /// Returns the directory that the child gets instead of the caller's own; `None` if that is
 /// the one meant.
 pub(super) async fn granted(
-    desk: &Desk,
-    call: &Call,
+    desk: &TreeAccess,
+    call: &ToolInvocation,
     asked: &str,
-) -> Result<Option<PathBuf>, Trouble> {
+) -> Result<Option<PathBuf>, TreeError> {
     let own = existing(&call.context.cwd).await?;
     let directory = existing(&call.context.resolve(asked)).await?;
     if directory == own {
@@ -26,7 +26,7 @@ pub(super) async fn granted(
     }
     let home = desk.agents().options().roles.home();
     if opens_home(&call.context, &directory, home) {
-        return Err(Trouble::Invalid(format!(
+        return Err(TreeError::Invalid(format!(
             "working_directory {} lies in the engine's own directory {}, which is kept from \
              agents and which no approval opens; no agent was spawned: give a directory \
              elsewhere",
@@ -43,7 +43,7 @@ pub(super) async fn granted(
         ReviewDecision::Approved
         | ReviewDecision::ApprovedForSession
         | ReviewDecision::ApprovedAlways => Ok(Some(directory)),
-        ReviewDecision::Denied | ReviewDecision::Abort => Err(Trouble::Invalid(format!(
+        ReviewDecision::Denied | ReviewDecision::Abort => Err(TreeError::Invalid(format!(
             "working_directory {} was not approved, so no agent was spawned; leave \
              working_directory out, or do without the agent",
             directory.display()
@@ -51,13 +51,13 @@ pub(super) async fn granted(
     }
 }
 
-async fn existing(path: &Path) -> Result<PathBuf, Trouble> {
+async fn existing(path: &Path) -> Result<PathBuf, TreeError> {
     let problem = match tokio::fs::canonicalize(path).await {
         Ok(path) if path.is_dir() => return Ok(path),
         Ok(_) => "it is not a directory".to_owned(),
         Err(error) => error.to_string(),
     };
-    Err(Trouble::Invalid(format!(
+    Err(TreeError::Invalid(format!(
         "working_directory {}: {problem}; give an existing directory",
         path.display()
     )))
@@ -78,7 +78,7 @@ fn opens_home(context: &CallContext, directory: &Path, home: &Path) -> bool {
 
 fn may_write(context: &CallContext, directory: &Path, home: &Path) -> bool {
     let roots = writable_roots(&context.sandbox_policy, &context.cwd, &BTreeMap::new());
-    roots.guarding(home).permits(directory)
+    roots.protecting_home(home).permits(directory)
 }
 
 /// Where nobody is asked, the child may work wherever that gives it no right that the caller
@@ -96,7 +96,7 @@ fn unasked(context: &CallContext, directory: &Path, home: &Path) -> ReviewDecisi
 }
 
 /// A child's question goes to the turn of its parent, who sent it where it is.
-async fn ask(desk: &Desk, call: &Call, directory: &Path) -> ReviewDecision {
+async fn ask(desk: &TreeAccess, call: &ToolInvocation, directory: &Path) -> ReviewDecision {
     let request = request(call, directory);
     let is_child = desk.caller() != Caller::Agent(AgentId::ROOT);
     if is_child {
@@ -111,12 +111,12 @@ async fn ask(desk: &Desk, call: &Call, directory: &Path) -> ReviewDecision {
         call.channel.report(ToolEvent::Warning(warning)).await;
     }
     tokio::select! {
-        decision = call.channel.ask(Ask::Exec(request)) => decision,
+        decision = call.channel.ask(ApprovalQuestion::Exec(request)) => decision,
         () = call.cancel.cancelled() => ReviewDecision::Abort,
     }
 }
 
-fn request(call: &Call, directory: &Path) -> ExecApprovalRequest {
+fn request(call: &ToolInvocation, directory: &Path) -> ExecApprovalRequest {
     let command = vec![
         "spawn_agent".to_owned(),
         "--working-directory".to_owned(),

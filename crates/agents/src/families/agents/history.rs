@@ -7,9 +7,9 @@ use serde::de::{Deserialize, Deserializer, Error, Visitor};
 use troupe_protocol::spawn::HistoryShare;
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(super) struct History(pub HistoryShare);
+pub(super) struct HistoryArgument(pub HistoryShare);
 
-impl History {
+impl HistoryArgument {
     fn turns(turns: u64) -> Self {
         match u32::try_from(turns).unwrap_or(u32::MAX) {
             0 => Self(HistoryShare::None),
@@ -18,38 +18,38 @@ impl History {
     }
 }
 
-impl<'de> Deserialize<'de> for History {
+impl<'de> Deserialize<'de> for HistoryArgument {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_any(Written)
+        deserializer.deserialize_any(HistoryVisitor)
     }
 }
 
-struct Written;
+struct HistoryVisitor;
 
-impl Visitor<'_> for Written {
-    type Value = History;
+impl Visitor<'_> for HistoryVisitor {
+    type Value = HistoryArgument;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("\"none\", \"all\" or a number of turns")
     }
 
-    fn visit_u64<E: Error>(self, turns: u64) -> Result<History, E> {
-        Ok(History::turns(turns))
+    fn visit_u64<E: Error>(self, turns: u64) -> Result<HistoryArgument, E> {
+        Ok(HistoryArgument::turns(turns))
     }
 
-    fn visit_str<E: Error>(self, text: &str) -> Result<History, E> {
+    fn visit_str<E: Error>(self, text: &str) -> Result<HistoryArgument, E> {
         match text.trim() {
-            "none" => Ok(History(HistoryShare::None)),
-            "all" => Ok(History(HistoryShare::All)),
+            "none" => Ok(HistoryArgument(HistoryShare::None)),
+            "all" => Ok(HistoryArgument(HistoryShare::All)),
             number => match number.parse() {
-                Ok(turns) => Ok(History::turns(turns)),
+                Ok(turns) => Ok(HistoryArgument::turns(turns)),
                 Err(_) => Err(E::invalid_value(serde::de::Unexpected::Str(text), &self)),
             },
         }
     }
 }
 
-impl JsonSchema for History {
+impl JsonSchema for HistoryArgument {
     fn schema_name() -> std::borrow::Cow<'static, str> {
         "History".into()
     }
@@ -64,8 +64,8 @@ mod tests {
     use super::*;
 
     fn check(json: &str, expected: &str) {
-        let found = match serde_json::from_str::<History>(json) {
-            Ok(History(share)) => format!("{share:?}"),
+        let found = match serde_json::from_str::<HistoryArgument>(json) {
+            Ok(HistoryArgument(share)) => format!("{share:?}"),
             Err(error) => error.to_string(),
         };
         assert!(found.starts_with(expected), "{json}: {found}");

@@ -8,15 +8,15 @@ use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use troupe_protocol::AgentId;
 use troupe_protocol::tool::ToolSpec;
-use troupe_tools::{Call, Concurrency, Tool, ToolOutput, arguments};
+use troupe_tools::{Tool, ToolConcurrency, ToolInvocation, ToolOutput, arguments};
 
-use crate::desk::{self, AgentView, Desk, Trouble};
-use crate::families::{face, shape};
+use crate::families::{shape, tool_call};
+use crate::tree_access::{self, AgentView, TreeAccess, TreeError};
 
 const NAME: &str = "list_active_agents";
 
 static SPEC: LazyLock<ToolSpec> = LazyLock::new(|| {
-    arguments::function::<Arguments>(
+    arguments::function::<ListActiveAgentsArguments>(
         NAME,
         "Lists the agents that were spawned, by number: status and for how long, current tool, \
          seconds since the last progress, what they wait on, unread messages, model, tokens. \
@@ -27,10 +27,10 @@ static SPEC: LazyLock<ToolSpec> = LazyLock::new(|| {
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct Arguments {
+struct ListActiveAgentsArguments {
     /// Whose agents; `children` if absent.
     #[serde(default)]
-    scope: Scope,
+    scope: ScopeArgument,
     /// Adds `parent_thread_id` and `depth`.
     #[serde(default)]
     include_tree: bool,
@@ -41,7 +41,7 @@ struct Arguments {
 
 #[derive(Debug, Clone, Copy, Default, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-enum Scope {
+enum ScopeArgument {
     /// The agents that you spawned.
     #[default]
     Children,
@@ -51,12 +51,12 @@ enum Scope {
     All,
 }
 
-impl From<Scope> for desk::Scope {
-    fn from(scope: Scope) -> Self {
+impl From<ScopeArgument> for tree_access::AgentScope {
+    fn from(scope: ScopeArgument) -> Self {
         match scope {
-            Scope::Children => Self::Children,
-            Scope::Descendants => Self::Descendants,
-            Scope::All => Self::All,
+            ScopeArgument::Children => Self::Children,
+            ScopeArgument::Descendants => Self::Descendants,
+            ScopeArgument::All => Self::All,
         }
     }
 }
@@ -70,15 +70,18 @@ enum TreePlace {
 
 #[derive(Debug)]
 pub(super) struct ListActiveAgents {
-    desk: Desk,
+    desk: TreeAccess,
 }
 
 impl ListActiveAgents {
-    pub(super) fn new(desk: Desk) -> Self {
+    pub(super) fn new(desk: TreeAccess) -> Self {
         Self { desk }
     }
 
-    async fn list(&self, arguments: Arguments) -> Result<Map<String, Value>, Trouble> {
+    async fn list(
+        &self,
+        arguments: ListActiveAgentsArguments,
+    ) -> Result<Map<String, Value>, TreeError> {
         let views = self
             .desk
             .list(arguments.scope.into(), arguments.include_closed)
@@ -98,13 +101,13 @@ impl Tool for ListActiveAgents {
         &SPEC
     }
 
-    fn concurrency(&self) -> Concurrency {
-        Concurrency::Shared
+    fn concurrency(&self) -> ToolConcurrency {
+        ToolConcurrency::Shared
     }
 
-    async fn call(&self, call: Call) -> ToolOutput {
-        face::run(&call, &SPEC, async |arguments| {
-            face::answer(self.list(arguments).await)
+    async fn call(&self, call: ToolInvocation) -> ToolOutput {
+        tool_call::run(&call, &SPEC, async |arguments| {
+            tool_call::answer(self.list(arguments).await)
         })
         .await
     }

@@ -8,16 +8,16 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use troupe_protocol::tool::ToolSpec;
-use troupe_tools::{Call, Concurrency, Tool, ToolOutput, arguments};
+use troupe_tools::{Tool, ToolConcurrency, ToolInvocation, ToolOutput, arguments};
 
-use crate::desk::Trouble;
-use crate::families::{face, shape};
-use crate::roles::{Catalogue, Persona, Role, Roles};
+use crate::families::{shape, tool_call};
+use crate::roles::{AgentRole, Persona, RoleCatalogue, RoleLibrary};
+use crate::tree_access::TreeError;
 
 const NAME: &str = "list_agents";
 
 static SPEC: LazyLock<ToolSpec> = LazyLock::new(|| {
-    arguments::function::<Arguments>(
+    arguments::function::<ListAgentsArguments>(
         NAME,
         "Lists the roles for `spawn_agent`: what each is for, which tools it has, its personas. \
          `allow_list` and `deny_list` are names of tools, with `*` and `?`; deny wins, and no \
@@ -28,7 +28,7 @@ static SPEC: LazyLock<ToolSpec> = LazyLock::new(|| {
 
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct Arguments {
+struct ListAgentsArguments {
     /// Only this role.
     agent_type: Option<String>,
     /// Adds model, effort and prompt of each role and persona.
@@ -38,28 +38,32 @@ struct Arguments {
 
 /// How much is told of a role.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Detail {
+enum RoleDetail {
     Brief,
     Expanded,
 }
 
 #[derive(Debug)]
 pub(super) struct ListAgents {
-    roles: Arc<Roles>,
+    roles: Arc<RoleLibrary>,
 }
 
 impl ListAgents {
-    pub(super) fn new(roles: Arc<Roles>) -> Self {
+    pub(super) fn new(roles: Arc<RoleLibrary>) -> Self {
         Self { roles }
     }
 
     /// Looks from where the turn works, as a spawn does.
-    async fn list(&self, call: &Call, arguments: Arguments) -> Result<Map<String, Value>, Trouble> {
+    async fn list(
+        &self,
+        call: &ToolInvocation,
+        arguments: ListAgentsArguments,
+    ) -> Result<Map<String, Value>, TreeError> {
         let (roles, cwd) = (Arc::clone(&self.roles), call.context.cwd.clone());
         // Role files are read anew each time, and disks can be slow.
         tokio::task::spawn_blocking(move || listed(&roles, &cwd, &arguments))
             .await
-            .unwrap_or(Err(Trouble::Ended))
+            .unwrap_or(Err(TreeError::Ended))
     }
 }
 
@@ -69,28 +73,32 @@ impl Tool for ListAgents {
         &SPEC
     }
 
-    fn concurrency(&self) -> Concurrency {
-        Concurrency::Shared
+    fn concurrency(&self) -> ToolConcurrency {
+        ToolConcurrency::Shared
     }
 
-    async fn call(&self, call: Call) -> ToolOutput {
+    async fn call(&self, call: ToolInvocation) -> ToolOutput {
         let call = &call;
-        face::run(call, &SPEC, async |arguments| {
-            face::answer(self.list(call, arguments).await)
+        tool_call::run(call, &SPEC, async |arguments| {
+            tool_call::answer(self.list(call, arguments).await)
         })
         .await
     }
 }
 
-fn listed(roles: &Roles, cwd: &Path, arguments: &Arguments) -> Result<Map<String, Value>, Trouble> {
+fn listed(
+    roles: &RoleLibrary,
+    cwd: &Path,
+    arguments: &ListAgentsArguments,
+) -> Result<Map<String, Value>, TreeError> {
     let detail = if arguments.expanded {
-        Detail::Expanded
+        RoleDetail::Expanded
     } else {
-        Detail::Brief
+        RoleDetail::Brief
     };
     let catalogue = match &arguments.agent_type {
         None => roles.catalogue(cwd),
-        Some(name) => Catalogue {
+        Some(name) => RoleCatalogue {
             roles: vec![roles.resolve(cwd, name)?],
             broken: Vec::new(),
         },
@@ -98,7 +106,7 @@ fn listed(roles: &Roles, cwd: &Path, arguments: &Arguments) -> Result<Map<String
     Ok(described(&catalogue, detail))
 }
 
-fn described(catalogue: &Catalogue, detail: Detail) -> Map<String, Value> {
+fn described(catalogue: &RoleCatalogue, detail: RoleDetail) -> Map<String, Value> {
     let agents: Vec<Map<String, Value>> = catalogue
         .roles
         .iter()
@@ -121,7 +129,7 @@ fn described(catalogue: &Catalogue, detail: Detail) -> Map<String, Value> {
     object
 }
 
-fn line(role: &Role, detail: Detail) -> Map<String, Value> {
+fn line(role: &AgentRole, detail: RoleDetail) -> Map<String, Value> {
     let personas: Vec<Map<String, Value>> = role
         .personas
         .iter()
@@ -138,7 +146,7 @@ fn line(role: &Role, detail: Detail) -> Map<String, Value> {
             json!((!personas.is_empty()).then_some(personas)),
         ),
     ]);
-    if detail == Detail::Expanded {
+    if detail == RoleDetail::Expanded {
         object.extend(shape::present([
             ("model", json!(role.choice.model)),
             ("reasoning_effort", json!(role.choice.reasoning_effort)),
@@ -149,12 +157,12 @@ fn line(role: &Role, detail: Detail) -> Map<String, Value> {
     object
 }
 
-fn persona_line(persona: &Persona, detail: Detail) -> Map<String, Value> {
+fn persona_line(persona: &Persona, detail: RoleDetail) -> Map<String, Value> {
     let mut object = shape::present([
         ("name", json!(persona.name)),
         ("description", json!(persona.description)),
     ]);
-    if detail == Detail::Expanded {
+    if detail == RoleDetail::Expanded {
         object.extend(shape::present([
             ("model", json!(persona.choice.model)),
             ("reasoning_effort", json!(persona.choice.reasoning_effort)),

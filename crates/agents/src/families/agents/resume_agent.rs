@@ -7,18 +7,18 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 use troupe_protocol::tool::ToolSpec;
-use troupe_tools::{Call, Concurrency, Tool, ToolOutput, arguments};
+use troupe_tools::{Tool, ToolConcurrency, ToolInvocation, ToolOutput, arguments};
 
-use crate::desk::{Desk, Trouble};
-use crate::families::address::Address;
-use crate::families::{face, shape};
+use crate::families::address::AddressArgument;
+use crate::families::{shape, tool_call};
+use crate::tree_access::{TreeAccess, TreeError};
 
-use super::collab::{Begun, Deed};
+use super::collab::{CollabAction, PendingCollab};
 
 const NAME: &str = "resume_agent";
 
 static SPEC: LazyLock<ToolSpec> = LazyLock::new(|| {
-    arguments::function::<Arguments>(
+    arguments::function::<ResumeAgentArguments>(
         NAME,
         "Brings a closed agent back with everything it knew, so that it can be sent input again. \
          It starts nothing by itself; on an agent that was not closed it does nothing. Finished \
@@ -28,28 +28,30 @@ static SPEC: LazyLock<ToolSpec> = LazyLock::new(|| {
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct Arguments {
+struct ResumeAgentArguments {
     /// The agent: its id, number or path.
-    id: Address,
+    id: AddressArgument,
 }
 
 #[derive(Debug)]
 pub(super) struct ResumeAgent {
-    desk: Desk,
+    desk: TreeAccess,
 }
 
 impl ResumeAgent {
-    pub(super) fn new(desk: Desk) -> Self {
+    pub(super) fn new(desk: TreeAccess) -> Self {
         Self { desk }
     }
 
     async fn resume(
         &self,
-        call: &Call,
-        Arguments { id: Address(id) }: Arguments,
-    ) -> Result<Map<String, Value>, Trouble> {
+        call: &ToolInvocation,
+        ResumeAgentArguments {
+            id: AddressArgument(id),
+        }: ResumeAgentArguments,
+    ) -> Result<Map<String, Value>, TreeError> {
         let before = self.desk.view(&id).await?;
-        let begun = Begun::tell(call, Deed::Resume, before.session, None).await;
+        let begun = PendingCollab::tell(call, CollabAction::Resume, before.session, None).await;
         let resumed = self.desk.resume(&id).await;
         let after = resumed.as_ref().unwrap_or(&before).wire_status();
         begun.end(call, after).await;
@@ -66,14 +68,14 @@ impl Tool for ResumeAgent {
         &SPEC
     }
 
-    fn concurrency(&self) -> Concurrency {
-        Concurrency::Shared
+    fn concurrency(&self) -> ToolConcurrency {
+        ToolConcurrency::Shared
     }
 
-    async fn call(&self, call: Call) -> ToolOutput {
+    async fn call(&self, call: ToolInvocation) -> ToolOutput {
         let call = &call;
-        face::run(call, &SPEC, async |arguments| {
-            face::answer(self.resume(call, arguments).await)
+        tool_call::run(call, &SPEC, async |arguments| {
+            tool_call::answer(self.resume(call, arguments).await)
         })
         .await
     }

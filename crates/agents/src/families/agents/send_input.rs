@@ -8,21 +8,21 @@ use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use troupe_protocol::tool::ToolSpec;
 use troupe_protocol::tree::AgentMessage;
-use troupe_tools::{Call, Concurrency, Tool, ToolOutput, arguments};
+use troupe_tools::{Tool, ToolConcurrency, ToolInvocation, ToolOutput, arguments};
 
-use crate::desk::{Desk, Sent, Trouble};
-use crate::families::address::Address;
-use crate::families::input::{self, Item};
-use crate::families::{face, shape};
-use crate::tree::command::Urgency;
-use crate::tree::effect::Receipt;
+use crate::families::address::AddressArgument;
+use crate::families::input::{self, InputItem};
+use crate::families::{shape, tool_call};
+use crate::tree::command::SendUrgency;
+use crate::tree::effect::DeliveryReceipt;
+use crate::tree_access::{SendOutcome, TreeAccess, TreeError};
 
-use super::collab::{Begun, Deed};
+use super::collab::{CollabAction, PendingCollab};
 
 const NAME: &str = "send_input";
 
 static SPEC: LazyLock<ToolSpec> = LazyLock::new(|| {
-    arguments::function::<Arguments>(
+    arguments::function::<SendInputArguments>(
         NAME,
         "Sends a message to an agent. A running agent reads it before its next step and keeps \
          its progress; an idle one starts a new task with it and still knows what it did before. \
@@ -35,13 +35,13 @@ static SPEC: LazyLock<ToolSpec> = LazyLock::new(|| {
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct Arguments {
+struct SendInputArguments {
     /// The agent: its id, number or path, `parent` or `root`.
-    id: Address,
+    id: AddressArgument,
     /// The message, as plain text. Give exactly one of `message` and `items`.
     message: Option<String>,
     /// The message, in parts, if it has images, skills or mentions.
-    items: Option<Vec<Item>>,
+    items: Option<Vec<InputItem>>,
     /// Aborts what the agent is doing first.
     #[serde(default)]
     interrupt: bool,
@@ -49,25 +49,29 @@ struct Arguments {
 
 #[derive(Debug)]
 pub(super) struct SendInput {
-    desk: Desk,
+    desk: TreeAccess,
 }
 
 impl SendInput {
-    pub(super) fn new(desk: Desk) -> Self {
+    pub(super) fn new(desk: TreeAccess) -> Self {
         Self { desk }
     }
 
-    async fn send(&self, call: &Call, arguments: Arguments) -> Result<Sent, Trouble> {
+    async fn send(
+        &self,
+        call: &ToolInvocation,
+        arguments: SendInputArguments,
+    ) -> Result<SendOutcome, TreeError> {
         let items = input::either(arguments.message, arguments.items)?;
         let urgency = if arguments.interrupt {
-            Urgency::Interrupt
+            SendUrgency::Interrupt
         } else {
-            Urgency::Regular
+            SendUrgency::Regular
         };
-        let Address(id) = arguments.id;
+        let AddressArgument(id) = arguments.id;
         let before = self.desk.view(&id).await?;
         let prompt = Some(input::as_text(&items));
-        let begun = Begun::tell(call, Deed::Message, before.session, prompt).await;
+        let begun = PendingCollab::tell(call, CollabAction::Message, before.session, prompt).await;
         let message = AgentMessage {
             items,
             metadata: None,
@@ -86,13 +90,13 @@ impl Tool for SendInput {
         &SPEC
     }
 
-    fn concurrency(&self) -> Concurrency {
-        Concurrency::Shared
+    fn concurrency(&self) -> ToolConcurrency {
+        ToolConcurrency::Shared
     }
 
-    async fn call(&self, call: Call) -> ToolOutput {
+    async fn call(&self, call: ToolInvocation) -> ToolOutput {
         let call = &call;
-        face::run(call, &SPEC, async |arguments| {
+        tool_call::run(call, &SPEC, async |arguments| {
             match self.send(call, arguments).await {
                 Ok(sent) => answered(&sent),
                 Err(trouble) => ToolOutput::failure(trouble.to_string()),
@@ -103,17 +107,17 @@ impl Tool for SendInput {
 }
 
 /// A message that nobody will read is a failed call, with the receipt that says why.
-fn answered(sent: &Sent) -> ToolOutput {
+fn answered(sent: &SendOutcome) -> ToolOutput {
     let body = Value::Object(described(sent)).to_string();
     match sent.receipt {
-        Receipt::Delivered | Receipt::Queued { .. } | Receipt::Held { .. } => {
-            ToolOutput::success(body)
-        }
-        Receipt::Dead { .. } => ToolOutput::failure(body),
+        DeliveryReceipt::Delivered
+        | DeliveryReceipt::Queued { .. }
+        | DeliveryReceipt::Held { .. } => ToolOutput::success(body),
+        DeliveryReceipt::Dead { .. } => ToolOutput::failure(body),
     }
 }
 
-fn described(sent: &Sent) -> Map<String, Value> {
+fn described(sent: &SendOutcome) -> Map<String, Value> {
     shape::present([
         ("submission_id", json!(sent.message)),
         ("receipt", shape::receipt(sent.receipt)),

@@ -7,16 +7,16 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use troupe_protocol::tool::ToolSpec;
-use troupe_tools::{Call, Concurrency, Tool, ToolOutput, arguments};
+use troupe_tools::{Tool, ToolConcurrency, ToolInvocation, ToolOutput, arguments};
 
-use crate::desk::{Desk, NoteSet};
-use crate::families::address::Address;
-use crate::families::face;
+use crate::families::address::AddressArgument;
+use crate::families::tool_call;
+use crate::tree_access::{NoteSet, TreeAccess};
 
 const NAME: &str = "set_thread_note";
 
 static SPEC: LazyLock<ToolSpec> = LazyLock::new(|| {
-    arguments::function::<Arguments>(
+    arguments::function::<SetThreadNoteArguments>(
         NAME,
         "Sets the note of an agent, a line that lists and the user's screen show beside it. An \
          empty note clears it. The agent itself is not told.",
@@ -25,20 +25,20 @@ static SPEC: LazyLock<ToolSpec> = LazyLock::new(|| {
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct Arguments {
+struct SetThreadNoteArguments {
     /// The agent: its id, number or path.
-    id: Address,
+    id: AddressArgument,
     /// One line; empty to clear the note.
     note: String,
 }
 
 #[derive(Debug)]
 pub(super) struct SetThreadNote {
-    desk: Desk,
+    desk: TreeAccess,
 }
 
 impl SetThreadNote {
-    pub(super) fn new(desk: Desk) -> Self {
+    pub(super) fn new(desk: TreeAccess) -> Self {
         Self { desk }
     }
 }
@@ -49,13 +49,13 @@ impl Tool for SetThreadNote {
         &SPEC
     }
 
-    fn concurrency(&self) -> Concurrency {
-        Concurrency::Shared
+    fn concurrency(&self) -> ToolConcurrency {
+        ToolConcurrency::Shared
     }
 
-    async fn call(&self, call: Call) -> ToolOutput {
-        face::run(&call, &SPEC, async |Arguments { id, note }| {
-            face::answer(self.desk.set_note(&id.0, &note).await.map(described))
+    async fn call(&self, call: ToolInvocation) -> ToolOutput {
+        tool_call::run(&call, &SPEC, async |SetThreadNoteArguments { id, note }| {
+            tool_call::answer(self.desk.set_note(&id.0, &note).await.map(described))
         })
         .await
     }

@@ -13,20 +13,22 @@ use troupe_protocol::spawn::{ApprovalRoute, CallbackConfig, HistoryShare};
 use troupe_protocol::tool::ToolSpec;
 use troupe_protocol::tree::{CallbackMode, Caller, OnParentInterrupt};
 use troupe_protocol::{AgentId, CallId, EventMsg};
-use troupe_tools::{Call, CallContext, Concurrency, Tool, ToolOutput, arguments};
+use troupe_tools::{CallContext, Tool, ToolConcurrency, ToolInvocation, ToolOutput, arguments};
 
-use crate::desk::{CallbackChoice, Desk, ForkAnswer, SpawnRequest, Spawned, Trouble, Turn};
-use crate::families::input::{self, Item};
-use crate::families::{face, shape};
-use crate::tree::status::Status;
+use crate::families::input::{self, InputItem};
+use crate::families::{shape, tool_call};
+use crate::tree::status::CurrentStatus;
+use crate::tree_access::{
+    CallbackChoice, ForkAnswer, SpawnContext, SpawnRequest, SpawnedAgent, TreeAccess, TreeError,
+};
 
-use super::history::History;
+use super::history::HistoryArgument;
 use super::{collab, directory};
 
 const NAME: &str = "spawn_agent";
 
 static SPEC: LazyLock<ToolSpec> = LazyLock::new(|| {
-    arguments::function::<Arguments>(
+    arguments::function::<SpawnAgentArguments>(
         NAME,
         "Starts another agent on a task of its own and returns at once; it works beside you. \
          Delegate work that can be stated in full and checked on its own: a question about the \
@@ -50,11 +52,11 @@ static SPEC: LazyLock<ToolSpec> = LazyLock::new(|| {
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct Arguments {
+struct SpawnAgentArguments {
     /// The task, as plain text. Give exactly one of `message` and `items`.
     message: Option<String>,
     /// The task, in parts, if it has images, skills or mentions.
-    items: Option<Vec<Item>>,
+    items: Option<Vec<InputItem>>,
     /// The role, from `list_agents`; `default` if absent.
     agent_type: Option<String>,
     /// A persona of the role.
@@ -73,7 +75,7 @@ struct Arguments {
     /// How much of your conversation it begins with: `none` (default), `all`, or a number of
     /// your last turns. What it must know is better written into the message.
     #[serde(default)]
-    history: History,
+    history: HistoryArgument,
     /// A JSON Schema for its last message; one that does not fit is sent back once, then the
     /// task fails.
     output_schema: Option<Map<String, Value>>,
@@ -85,7 +87,7 @@ struct Arguments {
     /// A short name; it becomes the last part of the agent's path.
     task_name: Option<String>,
     /// How often you are told that a task of it has ended; `persistent` if absent.
-    callback: Option<Callback>,
+    callback: Option<CallbackArgument>,
     /// `false` if you do not want to be told when it ends; the same as the callback `off`.
     enable_callback: Option<bool>,
     /// Whether that message repeats the agent's last one.
@@ -96,7 +98,7 @@ struct Arguments {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-enum Callback {
+enum CallbackArgument {
     /// Never.
     Off,
     /// Of the first one only.
@@ -105,31 +107,31 @@ enum Callback {
     Persistent,
 }
 
-impl From<Callback> for CallbackMode {
-    fn from(callback: Callback) -> Self {
+impl From<CallbackArgument> for CallbackMode {
+    fn from(callback: CallbackArgument) -> Self {
         match callback {
-            Callback::Off => Self::Off,
-            Callback::Once => Self::Once,
-            Callback::Persistent => Self::Persistent,
+            CallbackArgument::Off => Self::Off,
+            CallbackArgument::Once => Self::Once,
+            CallbackArgument::Persistent => Self::Persistent,
         }
     }
 }
 
 #[derive(Debug)]
 pub(super) struct SpawnAgent {
-    desk: Desk,
+    desk: TreeAccess,
 }
 
 impl SpawnAgent {
-    pub(super) fn new(desk: Desk) -> Self {
+    pub(super) fn new(desk: TreeAccess) -> Self {
         Self { desk }
     }
 
     async fn spawn(
         &self,
-        call: &Call,
-        mut arguments: Arguments,
-    ) -> Result<Map<String, Value>, Trouble> {
+        call: &ToolInvocation,
+        mut arguments: SpawnAgentArguments,
+    ) -> Result<Map<String, Value>, TreeError> {
         let asked = said(arguments.working_directory.take());
         let callback = self.callback(&arguments).await?;
         let mut request = request(&call.id, &call.context, arguments, callback)?;
@@ -145,10 +147,10 @@ impl SpawnAgent {
 
     async fn spawn_in(
         &self,
-        call: &Call,
+        call: &ToolInvocation,
         asked: Option<&str>,
         mut request: SpawnRequest,
-    ) -> Result<Spawned, Trouble> {
+    ) -> Result<SpawnedAgent, TreeError> {
         if let Some(asked) = asked {
             request.working_directory = directory::granted(&self.desk, call, asked).await?;
         }
@@ -156,7 +158,7 @@ impl SpawnAgent {
     }
 
     /// What the call says about callbacks, over what the caller itself was made with.
-    async fn callback(&self, arguments: &Arguments) -> Result<CallbackChoice, Trouble> {
+    async fn callback(&self, arguments: &SpawnAgentArguments) -> Result<CallbackChoice, TreeError> {
         let mode = mode(arguments)?;
         let says_nothing = mode.is_none()
             && arguments.include_last_message.is_none()
@@ -186,25 +188,25 @@ impl Tool for SpawnAgent {
         true
     }
 
-    fn concurrency(&self) -> Concurrency {
-        Concurrency::Shared
+    fn concurrency(&self) -> ToolConcurrency {
+        ToolConcurrency::Shared
     }
 
-    async fn call(&self, call: Call) -> ToolOutput {
+    async fn call(&self, call: ToolInvocation) -> ToolOutput {
         let call = &call;
-        face::run(call, &SPEC, async |arguments| {
-            face::answer(self.spawn(call, arguments).await)
+        tool_call::run(call, &SPEC, async |arguments| {
+            tool_call::answer(self.spawn(call, arguments).await)
         })
         .await
     }
 }
 
 /// Returns what the call says about the number of callbacks, in the one way or in the other.
-fn mode(arguments: &Arguments) -> Result<Option<CallbackMode>, Trouble> {
+fn mode(arguments: &SpawnAgentArguments) -> Result<Option<CallbackMode>, TreeError> {
     let said = arguments.callback.map(CallbackMode::from);
     let is_on = |mode: CallbackMode| mode != CallbackMode::Off;
     match (said, arguments.enable_callback) {
-        (Some(mode), Some(enabled)) if is_on(mode) != enabled => Err(Trouble::Invalid(
+        (Some(mode), Some(enabled)) if is_on(mode) != enabled => Err(TreeError::Invalid(
             "callback and enable_callback contradict each other; leave enable_callback out"
                 .to_owned(),
         )),
@@ -215,7 +217,7 @@ fn mode(arguments: &Arguments) -> Result<Option<CallbackMode>, Trouble> {
 }
 
 fn callback(
-    arguments: &Arguments,
+    arguments: &SpawnAgentArguments,
     mode: Option<CallbackMode>,
     inherited: CallbackConfig,
 ) -> CallbackChoice {
@@ -242,10 +244,10 @@ fn callback(
 fn request(
     call: &CallId,
     context: &CallContext,
-    arguments: Arguments,
+    arguments: SpawnAgentArguments,
     callback: CallbackChoice,
-) -> Result<SpawnRequest, Trouble> {
-    let History(history) = arguments.history;
+) -> Result<SpawnRequest, TreeError> {
+    let HistoryArgument(history) = arguments.history;
     let origin = match history {
         HistoryShare::None => AgentOrigin::Spawn,
         HistoryShare::All | HistoryShare::LastTurns(_) => AgentOrigin::Fork,
@@ -277,7 +279,7 @@ fn request(
         on_parent_interrupt: arguments.on_parent_interrupt,
         callback,
         thread_note: arguments.thread_note,
-        turn: Turn::from(context),
+        turn: SpawnContext::from(context),
     })
 }
 
@@ -286,7 +288,7 @@ fn said(text: Option<String>) -> Option<String> {
     text.filter(|text| !is_blank(text))
 }
 
-fn begin(call: &Call, request: &SpawnRequest, prompt: String) -> CollabSpawnBegin {
+fn begin(call: &ToolInvocation, request: &SpawnRequest, prompt: String) -> CollabSpawnBegin {
     let model = request.model.as_ref().unwrap_or(&call.context.model);
     CollabSpawnBegin {
         call_id: call.id.clone(),
@@ -297,7 +299,11 @@ fn begin(call: &Call, request: &SpawnRequest, prompt: String) -> CollabSpawnBegi
     }
 }
 
-fn end(call: &Call, result: &Result<Spawned, Trouble>, prompt: String) -> CollabSpawnEnd {
+fn end(
+    call: &ToolInvocation,
+    result: &Result<SpawnedAgent, TreeError>,
+    prompt: String,
+) -> CollabSpawnEnd {
     let (new_thread_id, status) = match result {
         Ok(spawned) => (Some(spawned.view.session), spawned.view.wire_status()),
         Err(trouble) => (None, AgentStatus::Errored(trouble.to_string())),
@@ -311,10 +317,10 @@ fn end(call: &Call, result: &Result<Spawned, Trouble>, prompt: String) -> Collab
     }
 }
 
-fn described(spawned: &Spawned) -> Map<String, Value> {
+fn described(spawned: &SpawnedAgent) -> Map<String, Value> {
     let view = &spawned.view;
     let queue_position = match view.status {
-        Status::Queued { position } => Some(position),
+        CurrentStatus::Queued { position } => Some(position),
         _ => None,
     };
     let mut object = shape::names(view);

@@ -10,12 +10,14 @@ use serde_json::{Map, Value, json};
 use troupe_protocol::EventMsg;
 use troupe_protocol::agent::CollabWaiting;
 use troupe_protocol::tool::ToolSpec;
-use troupe_tools::{Call, Concurrency, Tool, ToolOutput, arguments};
+use troupe_tools::{Tool, ToolConcurrency, ToolInvocation, ToolOutput, arguments};
 
-use crate::desk::{AgentView, Desk, Finished, Targets, Trouble, Waited};
-use crate::families::address::Address;
-use crate::families::{face, shape};
+use crate::families::address::AddressArgument;
+use crate::families::{shape, tool_call};
 use crate::tree::effect::WaitEnd;
+use crate::tree_access::{
+    AgentView, FinishedTarget, TreeAccess, TreeError, WaitReport, WaitTargets,
+};
 
 use super::collab;
 use super::limits::{WAIT_IDS_MAX, WAIT_MS_DEFAULT, WAIT_MS_MAX, WAIT_MS_MIN};
@@ -23,7 +25,7 @@ use super::limits::{WAIT_IDS_MAX, WAIT_MS_DEFAULT, WAIT_MS_MAX, WAIT_MS_MIN};
 const NAME: &str = "wait";
 
 static SPEC: LazyLock<ToolSpec> = LazyLock::new(|| {
-    arguments::function::<Arguments>(
+    arguments::function::<AgentWaitArguments>(
         NAME,
         "Waits until one of the given agents has ended, or the time is up. Returns the final \
          status of each that has ended by then, with its whole last message; that delivers the \
@@ -37,31 +39,35 @@ static SPEC: LazyLock<ToolSpec> = LazyLock::new(|| {
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct Arguments {
+struct AgentWaitArguments {
     /// The agents: ids, numbers or paths. Whichever ends first ends the wait.
-    ids: Vec<Address>,
+    ids: Vec<AddressArgument>,
     /// Default 300000, at least 10000, at most 1800000.
     timeout_ms: Option<i64>,
 }
 
 /// How long a wait lasts, and what the caller must know about that.
 #[derive(Debug, PartialEq, Eq)]
-struct Patience {
+struct WaitTimeout {
     time_ms: u64,
     note: Option<String>,
 }
 
 #[derive(Debug)]
-pub(super) struct Wait {
-    desk: Desk,
+pub(super) struct AgentWaitTool {
+    desk: TreeAccess,
 }
 
-impl Wait {
-    pub(super) fn new(desk: Desk) -> Self {
+impl AgentWaitTool {
+    pub(super) fn new(desk: TreeAccess) -> Self {
         Self { desk }
     }
 
-    async fn wait(&self, call: &Call, arguments: Arguments) -> Result<ToolOutput, Trouble> {
+    async fn wait(
+        &self,
+        call: &ToolInvocation,
+        arguments: AgentWaitArguments,
+    ) -> Result<ToolOutput, TreeError> {
         let patience = patience(arguments.timeout_ms);
         let ids = checked(arguments.ids)?;
         let mut event = CollabWaiting {
@@ -74,7 +80,7 @@ impl Wait {
         let time = Duration::from_millis(patience.time_ms);
         let waited = self
             .desk
-            .wait(Targets::Addresses(ids), time, &call.cancel)
+            .wait(WaitTargets::Addresses(ids), time, &call.cancel)
             .await;
         if let Ok(waited) = &waited {
             let sessions = waited.finished.iter().filter_map(|finished| {
@@ -106,18 +112,18 @@ impl Wait {
 }
 
 #[async_trait]
-impl Tool for Wait {
+impl Tool for AgentWaitTool {
     fn spec(&self) -> &ToolSpec {
         &SPEC
     }
 
-    fn concurrency(&self) -> Concurrency {
-        Concurrency::Shared
+    fn concurrency(&self) -> ToolConcurrency {
+        ToolConcurrency::Shared
     }
 
-    async fn call(&self, call: Call) -> ToolOutput {
+    async fn call(&self, call: ToolInvocation) -> ToolOutput {
         let call = &call;
-        face::run(call, &SPEC, async |arguments| {
+        tool_call::run(call, &SPEC, async |arguments| {
             self.wait(call, arguments)
                 .await
                 .unwrap_or_else(|trouble| ToolOutput::failure(trouble.to_string()))
@@ -126,10 +132,10 @@ impl Tool for Wait {
     }
 }
 
-fn patience(timeout_ms: Option<i64>) -> Patience {
+fn patience(timeout_ms: Option<i64>) -> WaitTimeout {
     let Some(asked) = timeout_ms else {
         let time_ms = WAIT_MS_DEFAULT;
-        return Patience {
+        return WaitTimeout {
             time_ms,
             note: None,
         };
@@ -143,20 +149,20 @@ fn patience(timeout_ms: Option<i64>) -> Patience {
              {WAIT_MS_MAX}"
         )
     });
-    Patience { time_ms, note }
+    WaitTimeout { time_ms, note }
 }
 
-fn checked(ids: Vec<Address>) -> Result<Vec<String>, Trouble> {
+fn checked(ids: Vec<AddressArgument>) -> Result<Vec<String>, TreeError> {
     match ids.len() {
-        0 => Err(Trouble::Invalid("ids must not be empty".to_owned())),
-        1..=WAIT_IDS_MAX => Ok(ids.into_iter().map(|Address(id)| id).collect()),
-        many => Err(Trouble::Invalid(format!(
+        0 => Err(TreeError::Invalid("ids must not be empty".to_owned())),
+        1..=WAIT_IDS_MAX => Ok(ids.into_iter().map(|AddressArgument(id)| id).collect()),
+        many => Err(TreeError::Invalid(format!(
             "{many} ids are too many; wait for at most {WAIT_IDS_MAX} agents in one call"
         ))),
     }
 }
 
-fn described(waited: &Waited, patience: Patience) -> Map<String, Value> {
+fn described(waited: &WaitReport, patience: WaitTimeout) -> Map<String, Value> {
     let status: Map<String, Value> = waited.finished.iter().map(final_status).collect();
     let pending: Vec<Map<String, Value>> = waited.unfinished.iter().map(pending).collect();
     let mut object = shape::present([
@@ -173,7 +179,7 @@ fn described(waited: &Waited, patience: Patience) -> Map<String, Value> {
     object
 }
 
-fn final_status(finished: &Finished) -> (String, Value) {
+fn final_status(finished: &FinishedTarget) -> (String, Value) {
     let key = match &finished.view {
         Some(view) => view.session.to_string(),
         None => finished.asked.clone(),

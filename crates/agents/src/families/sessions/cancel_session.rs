@@ -7,16 +7,16 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::json;
 use troupe_protocol::tool::ToolSpec;
-use troupe_tools::{Call, Concurrency, Tool, ToolOutput, arguments};
+use troupe_tools::{Tool, ToolConcurrency, ToolInvocation, ToolOutput, arguments};
 
-use crate::desk::Desk;
-use crate::families::child::{self, Cancelled};
-use crate::families::face;
+use crate::families::child::{self, CancelOutcome};
+use crate::families::tool_call;
+use crate::tree_access::TreeAccess;
 
 const NAME: &str = "cancel_session";
 
 static SPEC: LazyLock<ToolSpec> = LazyLock::new(|| {
-    arguments::function::<Arguments>(
+    arguments::function::<CancelSessionArguments>(
         NAME,
         "Cancels a child session and everything that it started. `cancelled` is true if it was \
          still running; false if it had ended already, and then its result is still there for \
@@ -26,28 +26,32 @@ static SPEC: LazyLock<ToolSpec> = LazyLock::new(|| {
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct Arguments {
+struct CancelSessionArguments {
     /// As `create_session` returned it.
     session_id: String,
 }
 
 #[derive(Debug)]
 pub(super) struct CancelSession {
-    desk: Desk,
+    desk: TreeAccess,
 }
 
 impl CancelSession {
-    pub(super) fn new(desk: Desk) -> Self {
+    pub(super) fn new(desk: TreeAccess) -> Self {
         Self { desk }
     }
 
-    async fn cancel(&self, call: &Call, arguments: Arguments) -> Result<bool, String> {
+    async fn cancel(
+        &self,
+        call: &ToolInvocation,
+        arguments: CancelSessionArguments,
+    ) -> Result<bool, String> {
         let child = super::find(&self.desk, &arguments.session_id, "cancel").await?;
         let id = child.session;
         let cancelled = child::cancel(&self.desk, child, None, &call.cancel).await;
         match cancelled {
-            Ok(Cancelled::Now(_) | Cancelled::Soon(_)) => Ok(true),
-            Ok(Cancelled::WasDone(_)) => Ok(false),
+            Ok(CancelOutcome::Now(_) | CancelOutcome::Soon(_)) => Ok(true),
+            Ok(CancelOutcome::WasDone(_)) => Ok(false),
             Err(trouble) => Err(super::explain(id, &trouble)),
         }
     }
@@ -59,13 +63,13 @@ impl Tool for CancelSession {
         &SPEC
     }
 
-    fn concurrency(&self) -> Concurrency {
-        Concurrency::Shared
+    fn concurrency(&self) -> ToolConcurrency {
+        ToolConcurrency::Shared
     }
 
-    async fn call(&self, call: Call) -> ToolOutput {
+    async fn call(&self, call: ToolInvocation) -> ToolOutput {
         let call = &call;
-        face::run(call, &SPEC, async |arguments| {
+        tool_call::run(call, &SPEC, async |arguments| {
             match self.cancel(call, arguments).await {
                 Ok(cancelled) => ToolOutput::success(json!({"cancelled": cancelled}).to_string()),
                 Err(problem) => ToolOutput::failure(problem),

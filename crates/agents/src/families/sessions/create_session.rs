@@ -11,16 +11,18 @@ use troupe_protocol::input::{UserInput, is_blank};
 use troupe_protocol::spawn::{ApprovalRoute, HistoryShare};
 use troupe_protocol::tool::ToolSpec;
 use troupe_protocol::tree::{CallbackMode, OnParentInterrupt};
-use troupe_tools::{Call, CallContext, Concurrency, Tool, ToolOutput, arguments};
+use troupe_tools::{CallContext, Tool, ToolConcurrency, ToolInvocation, ToolOutput, arguments};
 
-use crate::desk::{CallbackChoice, Desk, RolePlace, SpawnRequest, Spawned, Trouble, Turn};
-use crate::families::{face, shape};
+use crate::families::{shape, tool_call};
 use crate::roles;
+use crate::tree_access::{
+    CallbackChoice, RolePlace, SpawnContext, SpawnRequest, SpawnedAgent, TreeAccess, TreeError,
+};
 
 const NAME: &str = "create_session";
 
 static SPEC: LazyLock<ToolSpec> = LazyLock::new(|| {
-    arguments::function::<Arguments>(
+    arguments::function::<CreateSessionArguments>(
         NAME,
         "Starts a child session on a task of its own and returns its session_id at once. The \
          child works in the same directory and sandbox as you, knows nothing of this \
@@ -35,7 +37,7 @@ static SPEC: LazyLock<ToolSpec> = LazyLock::new(|| {
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct Arguments {
+struct CreateSessionArguments {
     /// What the child is good at: `tester` writes tests, `mathematician` solves problems with
     /// proof, `linter_fixer` fixes what linters report, `reviewer` looks for faults in a
     /// change, `default` does anything else. Roles of the project are types too.
@@ -53,20 +55,20 @@ struct Arguments {
 
 #[derive(Debug)]
 pub(super) struct CreateSession {
-    desk: Desk,
+    desk: TreeAccess,
     place: RolePlace,
 }
 
 impl CreateSession {
-    pub(super) fn new(desk: Desk, place: RolePlace) -> Self {
+    pub(super) fn new(desk: TreeAccess, place: RolePlace) -> Self {
         Self { desk, place }
     }
 
     async fn create(
         &self,
-        call: &Call,
-        arguments: Arguments,
-    ) -> Result<Map<String, Value>, Trouble> {
+        call: &ToolInvocation,
+        arguments: CreateSessionArguments,
+    ) -> Result<Map<String, Value>, TreeError> {
         let session_type = arguments.session_type.clone();
         let request = request(&call.context, arguments)?;
         let spawned = self.desk.spawn(request).await;
@@ -74,19 +76,19 @@ impl CreateSession {
         Ok(described(&spawned))
     }
 
-    fn explain(&self, session_type: &str, trouble: &Trouble) -> Trouble {
+    fn explain(&self, session_type: &str, trouble: &TreeError) -> TreeError {
         let known = match trouble {
-            Trouble::Role(roles::Error::Unknown { known, .. }) => known.clone(),
-            Trouble::Role(roles::Error::BadName(_)) => {
+            TreeError::Role(roles::RoleError::Unknown { known, .. }) => known.clone(),
+            TreeError::Role(roles::RoleError::BadName(_)) => {
                 let roles = self.place.roles.catalogue(&self.place.cwd).roles;
                 roles.iter().map(|role| role.name.clone()).collect()
             }
             other => {
-                return Trouble::Invalid(format!("failed to spawn child session: {other}"));
+                return TreeError::Invalid(format!("failed to spawn child session: {other}"));
             }
         };
-        let known: Vec<&str> = known.iter().map(roles::Name::as_str).collect();
-        Trouble::Invalid(unknown_type(session_type, &known))
+        let known: Vec<&str> = known.iter().map(roles::RoleName::as_str).collect();
+        TreeError::Invalid(unknown_type(session_type, &known))
     }
 }
 
@@ -100,23 +102,26 @@ impl Tool for CreateSession {
         true
     }
 
-    fn concurrency(&self) -> Concurrency {
-        Concurrency::Shared
+    fn concurrency(&self) -> ToolConcurrency {
+        ToolConcurrency::Shared
     }
 
-    async fn call(&self, call: Call) -> ToolOutput {
+    async fn call(&self, call: ToolInvocation) -> ToolOutput {
         let call = &call;
-        face::run(call, &SPEC, async |arguments| {
-            face::answer(self.create(call, arguments).await)
+        tool_call::run(call, &SPEC, async |arguments| {
+            tool_call::answer(self.create(call, arguments).await)
         })
         .await
     }
 }
 
-fn request(context: &CallContext, arguments: Arguments) -> Result<SpawnRequest, Trouble> {
+fn request(
+    context: &CallContext,
+    arguments: CreateSessionArguments,
+) -> Result<SpawnRequest, TreeError> {
     if is_blank(&arguments.prompt) {
         let problem = "prompt must not be empty; say what the child is to do";
-        return Err(Trouble::Invalid(problem.to_owned()));
+        return Err(TreeError::Invalid(problem.to_owned()));
     }
     Ok(SpawnRequest {
         tool: NAME,
@@ -145,7 +150,7 @@ fn request(context: &CallContext, arguments: Arguments) -> Result<SpawnRequest, 
             config: None,
         },
         thread_note: None,
-        turn: Turn::from(context),
+        turn: SpawnContext::from(context),
     })
 }
 
@@ -158,7 +163,7 @@ pub(super) fn unknown_type(session_type: &str, known: &[&str]) -> String {
 
 /// The call named nothing but a type, so its rights are told only where something is less
 /// than it could expect.
-pub(super) fn described(spawned: &Spawned) -> Map<String, Value> {
+pub(super) fn described(spawned: &SpawnedAgent) -> Map<String, Value> {
     let mut object = shape::present([("session_id", json!(spawned.view.session))]);
     if !spawned.why.is_empty() {
         object.extend(shape::present([

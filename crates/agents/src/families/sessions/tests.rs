@@ -2,24 +2,28 @@ use std::sync::Arc;
 
 use expect_test::{Expect, expect};
 use serde_json::{Value, json};
-use troupe_engine::Doing;
+use troupe_engine::ActivityKind;
 use troupe_protocol::SubmissionId;
 use troupe_protocol::result::{Evidence, StopReason, TaskResult};
 use troupe_protocol::tree::Interruption;
-use troupe_tools::Claim;
+use troupe_tools::DeliveryClaim;
 
 use super::create_session;
-use super::wait_session::{self, Arguments};
+use super::wait_session::{self, WaitSessionArguments};
 use super::*;
-use crate::desk::{Finished, Spawned, Waited};
-use crate::families::child::Fate;
+use crate::families::child::ChildDisposition;
 use crate::families::example;
 use crate::tree::effect::WaitEnd;
-use crate::tree::status::Status;
+use crate::tree::status::CurrentStatus;
+use crate::tree_access::{FinishedTarget, SpawnedAgent, WaitReport};
 
-const CLAIM: Claim = Claim(7);
+const CLAIM: DeliveryClaim = DeliveryClaim(7);
 
-fn ended(status: Status, stop: Option<StopReason>, last_message: Option<&str>) -> Waited {
+fn ended(
+    status: CurrentStatus,
+    stop: Option<StopReason>,
+    last_message: Option<&str>,
+) -> WaitReport {
     let result = stop.map(|stop| {
         Arc::new(TaskResult {
             session_id: example::session(1),
@@ -30,12 +34,12 @@ fn ended(status: Status, stop: Option<StopReason>, last_message: Option<&str>) -
             evidence: Evidence::default(),
         })
     });
-    let finished = Finished {
+    let finished = FinishedTarget {
         asked: example::session(1).to_string(),
         view: Some(example::view(1, status)),
         result,
     };
-    Waited {
+    WaitReport {
         end: WaitEnd::Final,
         finished: vec![finished],
         unfinished: Vec::new(),
@@ -52,9 +56,9 @@ fn errored(message: &str) -> StopReason {
 }
 
 /// Whatever is told of a child's end counts as delivered.
-fn check(waited: Waited, expected: Expect) {
-    let child = example::view(1, Status::Running);
-    let output = wait_session::answered(&child, &waited, 250, Fate::GoesOn);
+fn check(waited: WaitReport, expected: Expect) {
+    let child = example::view(1, CurrentStatus::Running);
+    let output = wait_session::answered(&child, &waited, 250, ChildDisposition::GoesOn);
     assert_eq!(output.claim, waited.claim);
     let verdict = if output.success { "ok" } else { "failed" };
     expected.assert_eq(&format!("{verdict}: {}", output.text().unwrap()));
@@ -64,11 +68,11 @@ fn check(waited: Waited, expected: Expect) {
 fn a_completed_session_returns_its_last_message() {
     let completed = Some(StopReason::Completed);
     check(
-        ended(Status::Completed, completed.clone(), Some("42")),
+        ended(CurrentStatus::Completed, completed.clone(), Some("42")),
         expect![[r#"ok: {"result":"42"}"#]],
     );
     check(
-        ended(Status::Completed, completed, None),
+        ended(CurrentStatus::Completed, completed, None),
         expect![[r#"ok: {"result":null}"#]],
     );
 }
@@ -77,19 +81,19 @@ fn a_completed_session_returns_its_last_message() {
 fn a_failed_session_returns_its_error() {
     check(
         ended(
-            Status::Errored,
+            CurrentStatus::Errored,
             Some(errored("the model is gone")),
             Some("so far"),
         ),
         expect!["failed: the model is gone"],
     );
     check(
-        ended(Status::Errored, None, None),
+        ended(CurrentStatus::Errored, None, None),
         expect!["failed: child session 00000000-0000-4000-8000-000000000001 failed"],
     );
     check(
         ended(
-            Status::BudgetExceeded,
+            CurrentStatus::BudgetExceeded,
             Some(StopReason::BudgetExceeded),
             Some("half"),
         ),
@@ -103,11 +107,11 @@ fn a_failed_session_returns_its_error() {
 fn a_cancelled_session_says_so_and_keeps_what_it_had() {
     let cancelled = StopReason::Cancelled { note: None };
     check(
-        ended(Status::Cancelled, None, None),
+        ended(CurrentStatus::Cancelled, None, None),
         expect!["failed: child session 00000000-0000-4000-8000-000000000001 cancelled"],
     );
     check(
-        ended(Status::Cancelled, Some(cancelled), Some("half")),
+        ended(CurrentStatus::Cancelled, Some(cancelled), Some("half")),
         expect![[r#"
             failed: child session 00000000-0000-4000-8000-000000000001 cancelled
             its last message was: half"#]],
@@ -116,7 +120,7 @@ fn a_cancelled_session_says_so_and_keeps_what_it_had() {
 
 #[test]
 fn a_session_that_nobody_cancelled_says_why_it_ended() {
-    let interrupted = |why| ended(Status::Interrupted { why }, None, Some("half"));
+    let interrupted = |why| ended(CurrentStatus::Interrupted { why }, None, Some("half"));
     check(
         interrupted(Interruption::Crash),
         expect![
@@ -130,28 +134,37 @@ fn a_session_that_nobody_cancelled_says_why_it_ended() {
         ],
     );
     check(
-        ended(Status::Shutdown, Some(StopReason::Crash), None),
+        ended(CurrentStatus::Shutdown, Some(StopReason::Crash), None),
         expect![
             "failed: child session 00000000-0000-4000-8000-000000000001 ended early: the engine died while it ran"
         ],
     );
     check(
-        ended(Status::Shutdown, Some(StopReason::BudgetExceeded), None),
+        ended(
+            CurrentStatus::Shutdown,
+            Some(StopReason::BudgetExceeded),
+            None,
+        ),
         expect!["failed: child session 00000000-0000-4000-8000-000000000001 used up its budget"],
     );
 }
 
 #[test]
 fn a_wait_that_was_stopped_says_what_becomes_of_the_session() {
-    let stopped = Waited {
+    let stopped = WaitReport {
         end: WaitEnd::Stopped,
         finished: Vec::new(),
         unfinished: Vec::new(),
         mail: Vec::new(),
         claim: None,
     };
-    let child = example::view(1, Status::Running);
-    let said = [Fate::GoesOn, Fate::Cancelled, Fate::Suspended].map(|fate| {
+    let child = example::view(1, CurrentStatus::Running);
+    let said = [
+        ChildDisposition::GoesOn,
+        ChildDisposition::Cancelled,
+        ChildDisposition::Suspended,
+    ]
+    .map(|fate| {
         let output = wait_session::answered(&child, &stopped, 250, fate);
         output.text().unwrap_or_default().to_owned()
     });
@@ -165,26 +178,30 @@ fn a_wait_that_was_stopped_says_what_becomes_of_the_session() {
 #[test]
 fn a_closed_session_still_has_its_result() {
     check(
-        ended(Status::Shutdown, Some(StopReason::Completed), Some("42")),
+        ended(
+            CurrentStatus::Shutdown,
+            Some(StopReason::Completed),
+            Some("42"),
+        ),
         expect![[r#"ok: {"result":"42"}"#]],
     );
     check(
-        ended(Status::Shutdown, Some(errored("no")), None),
+        ended(CurrentStatus::Shutdown, Some(errored("no")), None),
         expect!["failed: no"],
     );
     check(
-        ended(Status::Shutdown, None, None),
+        ended(CurrentStatus::Shutdown, None, None),
         expect!["failed: child session 00000000-0000-4000-8000-000000000001 cancelled"],
     );
 }
 
 #[test]
 fn a_session_that_is_not_done_tells_what_it_does() {
-    let mut busy = example::view(1, Status::Running);
-    busy.pulse = Some(example::pulse(Doing::Tools(vec![
+    let mut busy = example::view(1, CurrentStatus::Running);
+    busy.pulse = Some(example::pulse(ActivityKind::Tools(vec![
         "shell_command".to_owned(),
     ])));
-    let not_done = |end, unfinished| Waited {
+    let not_done = |end, unfinished| WaitReport {
         end,
         finished: Vec::new(),
         unfinished,
@@ -205,17 +222,21 @@ fn a_session_that_is_not_done_tells_what_it_does() {
     );
     let looked = not_done(
         WaitEnd::TimedOut,
-        vec![example::view(1, Status::Queued { position: 2 })],
+        vec![example::view(1, CurrentStatus::Queued { position: 2 })],
     );
-    let output =
-        wait_session::answered(&example::view(1, Status::Running), &looked, 0, Fate::GoesOn);
+    let output = wait_session::answered(
+        &example::view(1, CurrentStatus::Running),
+        &looked,
+        0,
+        ChildDisposition::GoesOn,
+    );
     expect![[r#"
         session 00000000-0000-4000-8000-000000000001 is still running
         {"status":{"queued":{"position":2}},"status_duration_sec":60,"waiting_on":"slot","pending_messages":0}"#]].assert_eq(output.text().unwrap());
 }
 
 fn check_arguments(arguments: Value, expected: Expect) {
-    let found = match serde_json::from_value::<Arguments>(arguments) {
+    let found = match serde_json::from_value::<WaitSessionArguments>(arguments) {
         Ok(arguments) => format!(
             "{} {:?}",
             arguments.timeout_ms,
@@ -258,10 +279,10 @@ fn a_wait_names_a_session_and_a_time() {
 #[test]
 fn a_session_that_nobody_knows_is_an_error() {
     let id = example::session(9);
-    let unknown = Trouble::from(AddressError::Unknown(id.to_string()));
+    let unknown = TreeError::from(AgentAddressError::Unknown(id.to_string()));
     expect!["unknown session 00000000-0000-4000-8000-000000000009"]
         .assert_eq(&explain(id, &unknown));
-    expect!["the tree has ended"].assert_eq(&explain(id, &Trouble::Ended));
+    expect!["the tree has ended"].assert_eq(&explain(id, &TreeError::Ended));
 }
 
 #[test]
@@ -270,9 +291,9 @@ fn an_unknown_type_is_answered_with_the_known_ones() {
     expect!["unknown session_type testr; there are default, tester"].assert_eq(&text);
 }
 
-fn spawned(why: &[&str]) -> Spawned {
-    Spawned {
-        view: example::view(1, Status::Running),
+fn spawned(why: &[&str]) -> SpawnedAgent {
+    SpawnedAgent {
+        view: example::view(1, CurrentStatus::Running),
         requested: json!({"agent_type": "tester"}),
         effective: json!({"agent_type": "tester", "sandbox_mode": "read-only"}),
         why: why.iter().map(|&why| why.to_owned()).collect(),

@@ -10,18 +10,20 @@ use serde_json::{Value, json};
 use troupe_protocol::SessionId;
 use troupe_protocol::result::{StopReason, TaskResult};
 use troupe_protocol::tool::ToolSpec;
-use troupe_tools::{Call, Concurrency, Tool, ToolOutput, arguments};
+use troupe_tools::{Tool, ToolConcurrency, ToolInvocation, ToolOutput, arguments};
 
-use crate::desk::{AgentView, Desk, Finished, Targets, Trouble, Waited};
-use crate::families::child::{self, Fate};
-use crate::families::{face, shape};
+use crate::families::child::{self, ChildDisposition};
+use crate::families::{shape, tool_call};
 use crate::tree::effect::WaitEnd;
-use crate::tree::status::Status;
+use crate::tree::status::CurrentStatus;
+use crate::tree_access::{
+    AgentView, FinishedTarget, TreeAccess, TreeError, WaitReport, WaitTargets,
+};
 
 const NAME: &str = "wait_session";
 
 static SPEC: LazyLock<ToolSpec> = LazyLock::new(|| {
-    arguments::function::<Arguments>(
+    arguments::function::<WaitSessionArguments>(
         NAME,
         "Returns the last message of a child session as `result`, null if it said nothing. Waits \
          up to timeout_ms for the session to complete; 0 or less only looks. A session that has \
@@ -33,7 +35,7 @@ static SPEC: LazyLock<ToolSpec> = LazyLock::new(|| {
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Arguments {
+pub(super) struct WaitSessionArguments {
     /// As `create_session` returned it.
     pub session_id: String,
     /// How long to wait in all; 0 or less does not wait.
@@ -42,15 +44,15 @@ pub(super) struct Arguments {
 
 #[derive(Debug)]
 pub(super) struct WaitSession {
-    desk: Desk,
+    desk: TreeAccess,
 }
 
 impl WaitSession {
-    pub(super) fn new(desk: Desk) -> Self {
+    pub(super) fn new(desk: TreeAccess) -> Self {
         Self { desk }
     }
 
-    async fn wait(&self, call: &Call, arguments: Arguments) -> ToolOutput {
+    async fn wait(&self, call: &ToolInvocation, arguments: WaitSessionArguments) -> ToolOutput {
         let child = match super::find(&self.desk, &arguments.session_id, "wait for").await {
             Ok(child) => child,
             Err(problem) => return ToolOutput::failure(problem),
@@ -62,14 +64,14 @@ impl WaitSession {
             return ToolOutput::failure(not_yet(&child, timeout_ms));
         }
         let time = Duration::from_millis(u64::try_from(timeout_ms).unwrap_or(0));
-        let on = Targets::Addresses(vec![child.session.to_string()]);
+        let on = WaitTargets::Addresses(vec![child.session.to_string()]);
         let answer = async {
             let waited = self.desk.wait(on, time, &call.cancel).await?;
             let why = call.aborted.get().copied();
             let fate = child::fate(&self.desk, &child, why).await?;
             Ok(answered(&child, &waited, timeout_ms, fate))
         };
-        answer.await.unwrap_or_else(|trouble: Trouble| {
+        answer.await.unwrap_or_else(|trouble: TreeError| {
             ToolOutput::failure(super::explain(child.session, &trouble))
         })
     }
@@ -81,13 +83,13 @@ impl Tool for WaitSession {
         &SPEC
     }
 
-    fn concurrency(&self) -> Concurrency {
-        Concurrency::Shared
+    fn concurrency(&self) -> ToolConcurrency {
+        ToolConcurrency::Shared
     }
 
-    async fn call(&self, call: Call) -> ToolOutput {
+    async fn call(&self, call: ToolInvocation) -> ToolOutput {
         let call = &call;
-        face::run(call, &SPEC, async |arguments| {
+        tool_call::run(call, &SPEC, async |arguments| {
             self.wait(call, arguments).await
         })
         .await
@@ -96,9 +98,9 @@ impl Tool for WaitSession {
 
 pub(super) fn answered(
     child: &AgentView,
-    waited: &Waited,
+    waited: &WaitReport,
     timeout_ms: i32,
-    fate: Fate,
+    fate: ChildDisposition,
 ) -> ToolOutput {
     let id = child.session;
     let output = match (waited.end, waited.finished.first()) {
@@ -108,9 +110,9 @@ pub(super) fn answered(
         },
         (WaitEnd::Stopped, _) => {
             let fate = match fate {
-                Fate::GoesOn => "goes on",
-                Fate::Cancelled => "was cancelled with the task",
-                Fate::Suspended => "was interrupted too: the engine is being shut down",
+                ChildDisposition::GoesOn => "goes on",
+                ChildDisposition::Cancelled => "was cancelled with the task",
+                ChildDisposition::Suspended => "was interrupted too: the engine is being shut down",
             };
             ToolOutput::failure(format!("the wait was stopped; session {id} {fate}"))
         }
@@ -138,20 +140,22 @@ fn not_yet(child: &AgentView, timeout_ms: i32) -> String {
     format!("{first}\n{standing}")
 }
 
-fn result(id: SessionId, finished: &Finished) -> Result<Option<String>, String> {
+fn result(id: SessionId, finished: &FinishedTarget) -> Result<Option<String>, String> {
     let Some(view) = &finished.view else {
         return Err(format!("unknown session {id}"));
     };
     let last = finished.result.as_deref();
     let last_message = last.and_then(|result| result.last_message.clone());
     match view.status {
-        Status::Completed => Ok(last_message),
-        Status::Errored => Err(error(id, view, last)),
-        Status::BudgetExceeded => Err(out_of_budget(id, last_message)),
-        Status::Cancelled => Err(cancelled(id, last_message)),
-        Status::Interrupted { why } => Err(interrupted(id, shape::interruption(why), last_message)),
+        CurrentStatus::Completed => Ok(last_message),
+        CurrentStatus::Errored => Err(error(id, view, last)),
+        CurrentStatus::BudgetExceeded => Err(out_of_budget(id, last_message)),
+        CurrentStatus::Cancelled => Err(cancelled(id, last_message)),
+        CurrentStatus::Interrupted { why } => {
+            Err(interrupted(id, shape::interruption(why), last_message))
+        }
         // Closed after its end: what its last task came to still holds.
-        Status::Shutdown => match last.map(|result| &result.stop) {
+        CurrentStatus::Shutdown => match last.map(|result| &result.stop) {
             Some(StopReason::Completed) => Ok(last_message),
             Some(
                 StopReason::Errored { .. }
@@ -165,12 +169,13 @@ fn result(id: SessionId, finished: &Finished) -> Result<Option<String>, String> 
             }),
             None => Err(cancelled(id, last_message)),
         },
-        Status::Ready => Err(format!("child session {id} was given nothing to do yet")),
-        Status::Lost => Err(lost(id, view)),
-        Status::NotFound => Err(format!("unknown session {id}")),
-        Status::PendingInit | Status::Queued { .. } | Status::Running | Status::Waiting { .. } => {
-            Err(not_yet(view, 0))
-        }
+        CurrentStatus::Ready => Err(format!("child session {id} was given nothing to do yet")),
+        CurrentStatus::Lost => Err(lost(id, view)),
+        CurrentStatus::NotFound => Err(format!("unknown session {id}")),
+        CurrentStatus::PendingInit
+        | CurrentStatus::Queued { .. }
+        | CurrentStatus::Running
+        | CurrentStatus::Waiting { .. } => Err(not_yet(view, 0)),
     }
 }
 

@@ -1,16 +1,16 @@
 use expect_test::{Expect, expect};
-use troupe_engine::Doing;
+use troupe_engine::ActivityKind;
 use troupe_protocol::StopVerb;
 use troupe_protocol::tree::Interruption;
 
 use super::*;
-use crate::desk::{Planned, Stopped};
 use crate::families::example::{check, pulse, view};
+use crate::tree_access::{StopEntry, StopOutcome};
 
 #[test]
 fn a_running_agent_tells_what_it_does() {
-    let mut running = view(3, Status::Running);
-    running.pulse = Some(pulse(Doing::Tools(vec![
+    let mut running = view(3, CurrentStatus::Running);
+    running.pulse = Some(pulse(ActivityKind::Tools(vec![
         "shell_command".into(),
         "read_file".into(),
     ])));
@@ -26,7 +26,7 @@ fn a_running_agent_tells_what_it_does() {
               "pending_messages": 0
             }"#]],
     );
-    running.pulse = Some(pulse(Doing::Model));
+    running.pulse = Some(pulse(ActivityKind::Model));
     running.reasoning_header = Some("Reading the parser".to_owned());
     running.pending.messages = 2;
     check(
@@ -47,11 +47,11 @@ fn a_running_agent_tells_what_it_does() {
 fn what_the_tree_knows_beats_what_the_session_does() {
     let mut waiting = view(
         3,
-        Status::Waiting {
+        CurrentStatus::Waiting {
             on: WaitingOn::Child,
         },
     );
-    waiting.pulse = Some(pulse(Doing::Tools(vec!["wait".into()])));
+    waiting.pulse = Some(pulse(ActivityKind::Tools(vec!["wait".into()])));
     check(
         standing(&waiting),
         expect![[r#"
@@ -65,7 +65,7 @@ fn what_the_tree_knows_beats_what_the_session_does() {
             }"#]],
     );
     check(
-        standing(&view(3, Status::Queued { position: 2 })),
+        standing(&view(3, CurrentStatus::Queued { position: 2 })),
         expect![[r#"
             {
               "status": {
@@ -82,10 +82,10 @@ fn what_the_tree_knows_beats_what_the_session_does() {
 
 #[test]
 fn a_finished_agent_does_nothing() {
-    let mut done = view(3, Status::Completed);
+    let mut done = view(3, CurrentStatus::Completed);
     done.preview = Some("all tests pass".to_owned());
     // Its session is still in memory.
-    done.pulse = Some(pulse(Doing::Idle));
+    done.pulse = Some(pulse(ActivityKind::Idle));
     check(
         standing(&done),
         expect![[r#"
@@ -99,7 +99,7 @@ fn a_finished_agent_does_nothing() {
     );
     let why = Interruption::Crash;
     check(
-        standing(&view(3, Status::Interrupted { why })),
+        standing(&view(3, CurrentStatus::Interrupted { why })),
         expect![[r#"
             {
               "status": "interrupted",
@@ -112,45 +112,48 @@ fn a_finished_agent_does_nothing() {
 
 #[test]
 fn receipts_say_what_to_do() {
-    let check = |given: Receipt, expected: Expect| {
+    let check = |given: DeliveryReceipt, expected: Expect| {
         expected.assert_eq(&receipt(given).to_string());
     };
-    check(Receipt::Delivered, expect![[r#"{"status":"delivered"}"#]]);
     check(
-        Receipt::Queued { position: 2 },
+        DeliveryReceipt::Delivered,
+        expect![[r#"{"status":"delivered"}"#]],
+    );
+    check(
+        DeliveryReceipt::Queued { position: 2 },
         expect![[r#"{"status":"queued","position":2}"#]],
     );
     check(
-        Receipt::Held {
-            why: HeldWhy::Waiting(WaitingOn::Approval),
+        DeliveryReceipt::Held {
+            why: HoldReason::Waiting(WaitingOn::Approval),
         },
         expect![[
             r#"{"status":"held","why":"the agent waits on an approval; it reads the message after that"}"#
         ]],
     );
     check(
-        Receipt::Held {
-            why: HeldWhy::Stopping,
+        DeliveryReceipt::Held {
+            why: HoldReason::Stopping,
         },
         expect![[
             r#"{"status":"held","why":"the agent's task is being interrupted; the message is next"}"#
         ]],
     );
     check(
-        Receipt::Dead {
-            why: DeadWhy::Closed,
+        DeliveryReceipt::Dead {
+            why: UndeliverableReason::Closed,
         },
         expect![[r#"{"status":"dead","why":"the agent is closed; resume it and send again"}"#]],
     );
     check(
-        Receipt::Dead {
-            why: DeadWhy::Pruned,
+        DeliveryReceipt::Dead {
+            why: UndeliverableReason::Pruned,
         },
         expect![[r#"{"status":"dead","why":"the agent was pruned; only its result is left"}"#]],
     );
     check(
-        Receipt::Dead {
-            why: DeadWhy::Stopping,
+        DeliveryReceipt::Dead {
+            why: UndeliverableReason::Stopping,
         },
         expect![[
             r#"{"status":"dead","why":"the agent is being stopped; send again when it has ended"}"#
@@ -160,14 +163,14 @@ fn receipts_say_what_to_do() {
 
 #[test]
 fn a_stop_names_everyone_it_touches() {
-    let plan = Stopped {
-        touched: vec![Planned {
-            view: view(3, Status::Running),
+    let plan = StopOutcome {
+        touched: vec![StopEntry {
+            view: view(3, CurrentStatus::Running),
             what: StopVerb::Close,
         }],
-        skipped: vec![Planned {
-            view: view(4, Status::Shutdown),
-            what: SkipWhy::AlreadyDone,
+        skipped: vec![StopEntry {
+            view: view(4, CurrentStatus::Shutdown),
+            what: StopSkipReason::AlreadyDone,
         }],
         unknown: Vec::new(),
     };

@@ -7,21 +7,21 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use troupe_protocol::tool::ToolSpec;
-use troupe_tools::{Call, Concurrency, Tool, ToolOutput, arguments};
+use troupe_tools::{Tool, ToolConcurrency, ToolInvocation, ToolOutput, arguments};
 
-use crate::desk::{Desk, Trouble};
-use crate::families::child::{self, Cancelled};
-use crate::families::face;
+use crate::families::child::{self, CancelOutcome};
+use crate::families::tool_call;
 use crate::rights::one_line;
+use crate::tree_access::{TreeAccess, TreeError};
 
 use super::limits::REASON_CHARS_MAX;
 use super::metadata::metadata;
-use crate::families::address::Address;
+use crate::families::address::AddressArgument;
 
 const NAME: &str = "subagent_cancel";
 
 static SPEC: LazyLock<ToolSpec> = LazyLock::new(|| {
-    arguments::function::<Arguments>(
+    arguments::function::<SubagentCancelArguments>(
         NAME,
         "Stops what a child and every agent below it are doing, kills their processes, and \
          returns when that is done. What was found so far stays in its result, and \
@@ -32,29 +32,30 @@ static SPEC: LazyLock<ToolSpec> = LazyLock::new(|| {
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct Arguments {
+struct SubagentCancelArguments {
     /// The child: its number, or any address.
-    agent_id: Address,
+    agent_id: AddressArgument,
     /// Why, for the record.
     reason: Option<String>,
 }
 
 #[derive(Debug)]
-pub(super) struct Cancel {
-    desk: Desk,
+pub(super) struct SubagentCancel {
+    desk: TreeAccess,
 }
 
-impl Cancel {
-    pub(super) fn new(desk: Desk) -> Self {
+impl SubagentCancel {
+    pub(super) fn new(desk: TreeAccess) -> Self {
         Self { desk }
     }
 
     async fn cancel(
         &self,
-        call: &Call,
-        arguments: Arguments,
-    ) -> Result<Map<String, Value>, Trouble> {
-        let child = child::own(&self.desk, arguments.agent_id.as_str(), "cancel").await?;
+        call: &ToolInvocation,
+        arguments: SubagentCancelArguments,
+    ) -> Result<Map<String, Value>, TreeError> {
+        let child =
+            child::find_below_caller(&self.desk, arguments.agent_id.as_str(), "cancel").await?;
         let reason = reason(arguments.reason);
         let cancelled = child::cancel(&self.desk, child, reason, &call.cancel).await?;
         Ok(described(&cancelled))
@@ -62,19 +63,19 @@ impl Cancel {
 }
 
 #[async_trait]
-impl Tool for Cancel {
+impl Tool for SubagentCancel {
     fn spec(&self) -> &ToolSpec {
         &SPEC
     }
 
-    fn concurrency(&self) -> Concurrency {
-        Concurrency::Shared
+    fn concurrency(&self) -> ToolConcurrency {
+        ToolConcurrency::Shared
     }
 
-    async fn call(&self, call: Call) -> ToolOutput {
+    async fn call(&self, call: ToolInvocation) -> ToolOutput {
         let call = &call;
-        face::run(call, &SPEC, async |arguments| {
-            face::answer(self.cancel(call, arguments).await)
+        tool_call::run(call, &SPEC, async |arguments| {
+            tool_call::answer(self.cancel(call, arguments).await)
         })
         .await
     }
@@ -85,12 +86,12 @@ fn reason(text: Option<String>) -> Option<String> {
         .filter(|reason| !reason.is_empty())
 }
 
-fn described(cancelled: &Cancelled) -> Map<String, Value> {
+fn described(cancelled: &CancelOutcome) -> Map<String, Value> {
     let mut object = metadata(cancelled.view());
     let (canceled, note) = match cancelled {
-        Cancelled::WasDone(_) => (false, None),
-        Cancelled::Now(_) => (true, None),
-        Cancelled::Soon(_) => (true, Some("its processes are still being stopped")),
+        CancelOutcome::WasDone(_) => (false, None),
+        CancelOutcome::Now(_) => (true, None),
+        CancelOutcome::Soon(_) => (true, Some("its processes are still being stopped")),
     };
     object.insert("canceled".to_owned(), json!(canceled));
     if let Some(note) = note {

@@ -6,36 +6,36 @@ use troupe_protocol::AgentId;
 use troupe_protocol::agent::AgentStatus;
 use troupe_protocol::result::{StopReason, TaskResult};
 
-use crate::desk::{AgentView, Finished};
 use crate::families::shape;
-use crate::tree::status::Status;
+use crate::tree::status::CurrentStatus;
+use crate::tree_access::{AgentView, FinishedTarget};
 
 /// One end. The variant is the tag on the wire.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub(super) enum Completion {
+pub(super) enum SubagentCompletion {
     Completed { last_message: Option<String> },
     Canceled { reason: Option<String> },
     Failed { message: String },
 }
 
-impl Completion {
-    pub(super) fn of(finished: &Finished) -> Option<Self> {
+impl SubagentCompletion {
+    pub(super) fn of(finished: &FinishedTarget) -> Option<Self> {
         let view = finished.view.as_ref()?;
         let result = finished.result.as_deref();
         let completed = || Self::Completed {
             last_message: result.and_then(|result| result.last_message.clone()),
         };
         Some(match view.status {
-            Status::Completed => completed(),
-            Status::Errored | Status::BudgetExceeded => Self::failed(view, result),
-            Status::Cancelled => Self::Canceled {
+            CurrentStatus::Completed => completed(),
+            CurrentStatus::Errored | CurrentStatus::BudgetExceeded => Self::failed(view, result),
+            CurrentStatus::Cancelled => Self::Canceled {
                 reason: result.and_then(note),
             },
-            Status::Interrupted { why } => Self::Canceled {
+            CurrentStatus::Interrupted { why } => Self::Canceled {
                 reason: Some(shape::interruption(why).to_owned()),
             },
             // Closed after its end: what its last task came to still holds.
-            Status::Shutdown => match result.map(|result| &result.stop) {
+            CurrentStatus::Shutdown => match result.map(|result| &result.stop) {
                 Some(StopReason::Completed) => completed(),
                 Some(
                     StopReason::Errored { .. }
@@ -47,13 +47,13 @@ impl Completion {
                     reason: result.and_then(note),
                 },
             },
-            Status::PendingInit
-            | Status::Ready
-            | Status::Queued { .. }
-            | Status::Running
-            | Status::Waiting { .. }
-            | Status::NotFound => return None,
-            Status::Lost => return Self::of_lost(view, result),
+            CurrentStatus::PendingInit
+            | CurrentStatus::Ready
+            | CurrentStatus::Queued { .. }
+            | CurrentStatus::Running
+            | CurrentStatus::Waiting { .. }
+            | CurrentStatus::NotFound => return None,
+            CurrentStatus::Lost => return Self::of_lost(view, result),
         })
     }
 
@@ -111,8 +111,8 @@ impl Completion {
 }
 
 /// Returns the end of a child as the message that it is for its parent.
-pub(super) fn message(finished: &Finished, recipient: AgentId) -> Option<Map<String, Value>> {
-    let completion = Completion::of(finished)?;
+pub(super) fn message(finished: &FinishedTarget, recipient: AgentId) -> Option<Map<String, Value>> {
+    let completion = SubagentCompletion::of(finished)?;
     let view = finished.view.as_ref()?;
     let ended_at_ms = finished
         .result

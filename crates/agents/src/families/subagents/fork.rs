@@ -11,20 +11,20 @@ use troupe_protocol::agent::AgentOrigin;
 use troupe_protocol::input::is_blank;
 use troupe_protocol::spawn::HistoryShare;
 use troupe_protocol::tool::ToolSpec;
-use troupe_tools::{Call, CallContext, Concurrency, Tool, ToolOutput, arguments};
+use troupe_tools::{CallContext, Tool, ToolConcurrency, ToolInvocation, ToolOutput, arguments};
 
-use crate::desk::{Desk, ForkAnswer, ForkSide, SpawnRequest, Trouble};
-use crate::families::face;
+use crate::families::tool_call;
 use crate::rights::one_line;
+use crate::tree_access::{ForkAnswer, ForkSide, SpawnRequest, TreeAccess, TreeError};
 
-use super::birth::{self, Wish};
 use super::limits::SUMMARY_CHARS_MAX;
 use super::metadata;
+use super::request::{self, SubagentRequest};
 
 const NAME: &str = "subagent_fork";
 
 static SPEC: LazyLock<ToolSpec> = LazyLock::new(|| {
-    arguments::function::<Arguments>(
+    arguments::function::<SubagentForkArguments>(
         NAME,
         "Starts a child agent that begins with this whole conversation, and returns at once. Both \
          of you find this call in your history: `payload.role` in its answer is `parent` for you \
@@ -35,7 +35,7 @@ static SPEC: LazyLock<ToolSpec> = LazyLock::new(|| {
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct Arguments {
+struct SubagentForkArguments {
     /// What the child is to do. If left out it waits, as `ready`, for a message of yours.
     prompt: Option<String>,
     /// Only if the task needs another model than yours; it cannot share your prompt cache.
@@ -47,16 +47,20 @@ struct Arguments {
 }
 
 #[derive(Debug)]
-pub(super) struct Fork {
-    desk: Desk,
+pub(super) struct SubagentFork {
+    desk: TreeAccess,
 }
 
-impl Fork {
-    pub(super) fn new(desk: Desk) -> Self {
+impl SubagentFork {
+    pub(super) fn new(desk: TreeAccess) -> Self {
         Self { desk }
     }
 
-    async fn fork(&self, call: &Call, arguments: Arguments) -> Result<Map<String, Value>, Trouble> {
+    async fn fork(
+        &self,
+        call: &ToolInvocation,
+        arguments: SubagentForkArguments,
+    ) -> Result<Map<String, Value>, TreeError> {
         let (request, answer) = request(&call.id, &call.context, arguments)?;
         let spawned = self.desk.spawn(request).await?;
         let (child, parent) = (spawned.view.session, call.context.session_id);
@@ -68,7 +72,7 @@ impl Fork {
 }
 
 #[async_trait]
-impl Tool for Fork {
+impl Tool for SubagentFork {
     fn spec(&self) -> &ToolSpec {
         &SPEC
     }
@@ -77,14 +81,14 @@ impl Tool for Fork {
         true
     }
 
-    fn concurrency(&self) -> Concurrency {
-        Concurrency::Shared
+    fn concurrency(&self) -> ToolConcurrency {
+        ToolConcurrency::Shared
     }
 
-    async fn call(&self, call: Call) -> ToolOutput {
+    async fn call(&self, call: ToolInvocation) -> ToolOutput {
         let call = &call;
-        face::run(call, &SPEC, async |arguments| {
-            face::answer(self.fork(call, arguments).await)
+        tool_call::run(call, &SPEC, async |arguments| {
+            tool_call::answer(self.fork(call, arguments).await)
         })
         .await
     }
@@ -93,8 +97,8 @@ impl Tool for Fork {
 fn request(
     call: &CallId,
     context: &CallContext,
-    arguments: Arguments,
-) -> Result<(SpawnRequest, ForkAnswer), Trouble> {
+    arguments: SubagentForkArguments,
+) -> Result<(SpawnRequest, ForkAnswer), TreeError> {
     let prompt = arguments.prompt.filter(|prompt| !is_blank(prompt));
     let label = metadata::label(arguments.label);
     let summary = prompt
@@ -106,18 +110,18 @@ fn request(
         summary,
         prompt: prompt.clone(),
     };
-    let wish = Wish {
+    let wish = SubagentRequest {
         prompt,
         model: arguments.model,
         backend: None,
         label,
-        sandbox: birth::sandbox(arguments.sandbox_mode.as_deref())?,
+        sandbox: request::sandbox(arguments.sandbox_mode.as_deref())?,
     };
     let request = SpawnRequest {
         origin: AgentOrigin::Fork,
         history: HistoryShare::All,
         fork_answer: Some(answer.clone()),
-        ..birth::request(NAME, context, wish)
+        ..request::request(NAME, context, wish)
     };
     Ok((request, answer))
 }

@@ -7,17 +7,17 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use troupe_protocol::tool::ToolSpec;
-use troupe_tools::{Call, Concurrency, Tool, ToolOutput, arguments};
+use troupe_tools::{Tool, ToolConcurrency, ToolInvocation, ToolOutput, arguments};
 
-use crate::desk::{AgentView, Desk, Scope, Trouble};
-use crate::families::{face, shape};
+use crate::families::{shape, tool_call};
+use crate::tree_access::{AgentScope, AgentView, TreeAccess, TreeError};
 
 use super::metadata;
 
 const NAME: &str = "subagent_list";
 
 static SPEC: LazyLock<ToolSpec> = LazyLock::new(|| {
-    arguments::function::<Arguments>(
+    arguments::function::<SubagentListArguments>(
         NAME,
         "Lists your own children, oldest first: status and since when, what each does now, how \
          long ago it last got on, and how many messages wait for it. Looking costs a request and \
@@ -29,38 +29,38 @@ static SPEC: LazyLock<ToolSpec> = LazyLock::new(|| {
 #[serde(deny_unknown_fields)]
 // Some providers refuse an object without properties, however empty.
 #[schemars(extend("properties" = json!({})))]
-struct Arguments {}
+struct SubagentListArguments {}
 
 #[derive(Debug)]
-pub(super) struct List {
-    desk: Desk,
+pub(super) struct SubagentList {
+    desk: TreeAccess,
 }
 
-impl List {
-    pub(super) fn new(desk: Desk) -> Self {
+impl SubagentList {
+    pub(super) fn new(desk: TreeAccess) -> Self {
         Self { desk }
     }
 
-    async fn list(&self) -> Result<Map<String, Value>, Trouble> {
+    async fn list(&self) -> Result<Map<String, Value>, TreeError> {
         let include_closed = false;
-        let children = self.desk.list(Scope::Children, include_closed).await?;
+        let children = self.desk.list(AgentScope::Children, include_closed).await?;
         Ok(described(children))
     }
 }
 
 #[async_trait]
-impl Tool for List {
+impl Tool for SubagentList {
     fn spec(&self) -> &ToolSpec {
         &SPEC
     }
 
-    fn concurrency(&self) -> Concurrency {
-        Concurrency::Shared
+    fn concurrency(&self) -> ToolConcurrency {
+        ToolConcurrency::Shared
     }
 
-    async fn call(&self, call: Call) -> ToolOutput {
-        face::run(&call, &SPEC, async |Arguments {}| {
-            face::answer(self.list().await)
+    async fn call(&self, call: ToolInvocation) -> ToolOutput {
+        tool_call::run(&call, &SPEC, async |SubagentListArguments {}| {
+            tool_call::answer(self.list().await)
         })
         .await
     }

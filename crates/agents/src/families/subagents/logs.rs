@@ -7,18 +7,18 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use troupe_protocol::tool::ToolSpec;
-use troupe_tools::{Call, Concurrency, Tool, ToolOutput, arguments};
+use troupe_tools::{Tool, ToolConcurrency, ToolInvocation, ToolOutput, arguments};
 
-use crate::desk::{Desk, LoggedEvent, Logs, LogsQuery, Trouble};
-use crate::families::face;
+use crate::families::tool_call;
+use crate::tree_access::{AgentLogs, LoggedEvent, LogsQuery, TreeAccess, TreeError};
 
 use super::limits::{LOGS_BYTES_MAX, LOGS_EVENTS_DEFAULT, LOGS_EVENTS_MAX, LOGS_TEXT_CHARS_MAX};
-use crate::families::address::Address;
+use crate::families::address::AddressArgument;
 
 const NAME: &str = "subagent_logs";
 
 static SPEC: LazyLock<ToolSpec> = LazyLock::new(|| {
-    arguments::function::<Arguments>(
+    arguments::function::<SubagentLogsArguments>(
         NAME,
         "Returns the newest events of an agent, oldest first, without touching it: messages, tool \
          calls, errors. Use it to look into a child that seems stuck or that failed; its outcome \
@@ -28,9 +28,9 @@ static SPEC: LazyLock<ToolSpec> = LazyLock::new(|| {
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct Arguments {
+struct SubagentLogsArguments {
     /// The agent: its number, or any address.
-    agent_id: Address,
+    agent_id: AddressArgument,
     /// How many events: 5 if left out, at most 200. The events of one moment come together,
     /// so there may be a few less, and more if the newest moment alone has more.
     limit: Option<usize>,
@@ -44,15 +44,18 @@ struct Arguments {
 
 #[derive(Debug)]
 pub(super) struct ReadLogs {
-    desk: Desk,
+    desk: TreeAccess,
 }
 
 impl ReadLogs {
-    pub(super) fn new(desk: Desk) -> Self {
+    pub(super) fn new(desk: TreeAccess) -> Self {
         Self { desk }
     }
 
-    async fn read(&self, arguments: Arguments) -> Result<Map<String, Value>, Trouble> {
+    async fn read(
+        &self,
+        arguments: SubagentLogsArguments,
+    ) -> Result<Map<String, Value>, TreeError> {
         let query = query(&arguments);
         let logs = self.desk.logs(arguments.agent_id.as_str(), query).await?;
         Ok(described(logs))
@@ -65,19 +68,19 @@ impl Tool for ReadLogs {
         &SPEC
     }
 
-    fn concurrency(&self) -> Concurrency {
-        Concurrency::Shared
+    fn concurrency(&self) -> ToolConcurrency {
+        ToolConcurrency::Shared
     }
 
-    async fn call(&self, call: Call) -> ToolOutput {
-        face::run(&call, &SPEC, async |arguments| {
-            face::answer(self.read(arguments).await)
+    async fn call(&self, call: ToolInvocation) -> ToolOutput {
+        tool_call::run(&call, &SPEC, async |arguments| {
+            tool_call::answer(self.read(arguments).await)
         })
         .await
     }
 }
 
-fn query(arguments: &Arguments) -> LogsQuery {
+fn query(arguments: &SubagentLogsArguments) -> LogsQuery {
     let limit = arguments.limit.unwrap_or(LOGS_EVENTS_DEFAULT);
     let bytes = arguments.max_bytes.unwrap_or(LOGS_BYTES_MAX);
     LogsQuery {
@@ -88,7 +91,7 @@ fn query(arguments: &Arguments) -> LogsQuery {
     }
 }
 
-fn described(logs: Logs) -> Map<String, Value> {
+fn described(logs: AgentLogs) -> Map<String, Value> {
     let at = |event: Option<&LoggedEvent>| event.map(|event| event.timestamp_ms);
     let earliest_ms = at(logs.events.first());
     let latest_ms = at(logs.events.last());

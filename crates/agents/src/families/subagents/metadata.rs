@@ -3,10 +3,10 @@
 use serde_json::{Map, Value, json};
 use troupe_protocol::spawn::SpawnSpec;
 
-use crate::desk::{AgentView, Spawned};
 use crate::families::shape;
 use crate::rights::one_line;
-use crate::tree::status::Status;
+use crate::tree::status::CurrentStatus;
+use crate::tree_access::{AgentView, SpawnedAgent};
 
 use super::limits::LABEL_CHARS_MAX;
 
@@ -14,7 +14,7 @@ use super::limits::LABEL_CHARS_MAX;
 pub(super) fn metadata(view: &AgentView) -> Map<String, Value> {
     let spec = view.spec.as_deref();
     let queue_position = match view.status {
-        Status::Queued { position } => Some(position),
+        CurrentStatus::Queued { position } => Some(position),
         _ => None,
     };
     shape::present([
@@ -44,7 +44,7 @@ pub(super) fn standing(view: &AgentView) -> Map<String, Value> {
 }
 
 /// Returns a newborn with what was asked, what it got, and why.
-pub(super) fn newborn(spawned: &Spawned) -> Map<String, Value> {
+pub(super) fn newborn(spawned: &SpawnedAgent) -> Map<String, Value> {
     let mut object = metadata(&spawned.view);
     object.extend(shape::present([
         ("requested", spawned.requested.clone()),

@@ -9,21 +9,21 @@ use serde_json::{Map, Value, json};
 use tokio_util::sync::CancellationToken;
 use troupe_protocol::tool::ToolSpec;
 use troupe_protocol::{AgentId, StopVerb};
-use troupe_tools::{Call, Concurrency, Tool, ToolOutput, arguments};
+use troupe_tools::{Tool, ToolConcurrency, ToolInvocation, ToolOutput, arguments};
 
-use crate::desk::{Desk, Scope, StopRequest, Stopped, Trouble};
-use crate::families::{child, face, shape};
-use crate::tree::AddressError;
+use crate::families::{child, shape, tool_call};
+use crate::tree::AgentAddressError;
 use crate::tree::command::StopMode;
-use crate::tree::effect::SkipWhy;
+use crate::tree::effect::StopSkipReason;
+use crate::tree_access::{AgentScope, StopOutcome, TreeAccess, TreeError, TreeStopRequest};
 
 use super::limits::PRUNE_IDS_MAX;
-use crate::families::address::Address;
+use crate::families::address::AddressArgument;
 
 const NAME: &str = "subagent_prune";
 
 static SPEC: LazyLock<ToolSpec> = LazyLock::new(|| {
-    arguments::function::<Arguments>(
+    arguments::function::<SubagentPruneArguments>(
         NAME,
         "Takes finished children, with all below them, out of the list. Their results and logs \
          stay on disk and readable. Children that are at work are skipped; with completed_only: \
@@ -34,9 +34,9 @@ static SPEC: LazyLock<ToolSpec> = LazyLock::new(|| {
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct Arguments {
+struct SubagentPruneArguments {
     /// The children: numbers, or any addresses. Give these or `all`.
-    agent_ids: Option<Vec<Address>>,
+    agent_ids: Option<Vec<AddressArgument>>,
     /// All of your children.
     #[serde(default)]
     all: bool,
@@ -50,31 +50,31 @@ fn yes() -> bool {
 }
 
 #[derive(Debug)]
-pub(super) struct Prune {
-    desk: Desk,
+pub(super) struct SubagentPrune {
+    desk: TreeAccess,
 }
 
 /// What became of each.
 #[derive(Debug, Default)]
-struct Outcome {
+struct PruneOutcome {
     pruned: Vec<AgentId>,
     skipped_active: Vec<AgentId>,
     unknown: Vec<String>,
     errors: Vec<(String, String)>,
 }
 
-impl Prune {
-    pub(super) fn new(desk: Desk) -> Self {
+impl SubagentPrune {
+    pub(super) fn new(desk: TreeAccess) -> Self {
         Self { desk }
     }
 
     async fn prune(
         &self,
-        call: &Call,
-        arguments: Arguments,
-    ) -> Result<Map<String, Value>, Trouble> {
+        call: &ToolInvocation,
+        arguments: SubagentPruneArguments,
+    ) -> Result<Map<String, Value>, TreeError> {
         let targets = self.targets(&arguments).await?;
-        let mut outcome = Outcome::default();
+        let mut outcome = PruneOutcome::default();
         // One by one: a refusal for one of them says nothing about the others.
         for target in targets {
             let stopped = if arguments.completed_only {
@@ -87,20 +87,20 @@ impl Prune {
         Ok(described(&arguments, &outcome))
     }
 
-    async fn targets(&self, arguments: &Arguments) -> Result<Vec<String>, Trouble> {
+    async fn targets(&self, arguments: &SubagentPruneArguments) -> Result<Vec<String>, TreeError> {
         if let Some(ids) = checked(arguments)? {
             return Ok(ids.iter().map(|id| id.as_str().to_owned()).collect());
         }
         let include_closed = false;
-        let children = self.desk.list(Scope::Children, include_closed).await?;
+        let children = self.desk.list(AgentScope::Children, include_closed).await?;
         Ok(children
             .iter()
             .map(|child| child.agent.to_string())
             .collect())
     }
 
-    async fn stop(&self, target: &str) -> Result<Stopped, Trouble> {
-        let request = StopRequest {
+    async fn stop(&self, target: &str) -> Result<StopOutcome, TreeError> {
+        let request = TreeStopRequest {
             verb: StopVerb::Prune,
             targets: vec![target.to_owned()],
             mode: StopMode::Act,
@@ -113,12 +113,12 @@ impl Prune {
         &self,
         target: &str,
         stop: &CancellationToken,
-    ) -> Result<Stopped, Trouble> {
+    ) -> Result<StopOutcome, TreeError> {
         let first = self.stop(target).await?;
         if !is_active(&first) {
             return Ok(first);
         }
-        let child = child::own(&self.desk, target, "prune").await?;
+        let child = child::find_below_caller(&self.desk, target, "prune").await?;
         let note = Some("pruned".to_owned());
         child::cancel(&self.desk, child, note, stop).await?;
         self.stop(target).await
@@ -126,26 +126,26 @@ impl Prune {
 }
 
 #[async_trait]
-impl Tool for Prune {
+impl Tool for SubagentPrune {
     fn spec(&self) -> &ToolSpec {
         &SPEC
     }
 
-    fn concurrency(&self) -> Concurrency {
-        Concurrency::Shared
+    fn concurrency(&self) -> ToolConcurrency {
+        ToolConcurrency::Shared
     }
 
-    async fn call(&self, call: Call) -> ToolOutput {
+    async fn call(&self, call: ToolInvocation) -> ToolOutput {
         let call = &call;
-        face::run(call, &SPEC, async |arguments| {
-            face::answer(self.prune(call, arguments).await)
+        tool_call::run(call, &SPEC, async |arguments| {
+            tool_call::answer(self.prune(call, arguments).await)
         })
         .await
     }
 }
 
 /// Returns who is named; `None` if all are meant.
-fn checked(arguments: &Arguments) -> Result<Option<&[Address]>, Trouble> {
+fn checked(arguments: &SubagentPruneArguments) -> Result<Option<&[AddressArgument]>, TreeError> {
     let problem = match (arguments.agent_ids.as_deref(), arguments.all) {
         (None, true) => return Ok(None),
         (None | Some([]), false) => "give agent_ids, or all: true".to_owned(),
@@ -158,40 +158,42 @@ fn checked(arguments: &Arguments) -> Result<Option<&[Address]>, Trouble> {
         }
         (Some(ids), false) => return Ok(Some(ids)),
     };
-    Err(Trouble::Invalid(problem))
+    Err(TreeError::Invalid(problem))
 }
 
-fn is_active(stopped: &Stopped) -> bool {
+fn is_active(stopped: &StopOutcome) -> bool {
     let mut skipped = stopped.skipped.iter();
-    skipped.any(|planned| planned.what == SkipWhy::Active)
+    skipped.any(|planned| planned.what == StopSkipReason::Active)
 }
 
-impl Outcome {
-    fn add(&mut self, target: String, stopped: Result<Stopped, Trouble>) {
+impl PruneOutcome {
+    fn add(&mut self, target: String, stopped: Result<StopOutcome, TreeError>) {
         let stopped = match stopped {
             Ok(stopped) => stopped,
-            Err(Trouble::Address(AddressError::Unknown(_))) => return self.unknown.push(target),
+            Err(TreeError::Address(AgentAddressError::Unknown(_))) => {
+                return self.unknown.push(target);
+            }
             Err(trouble) => return self.errors.push((target, trouble.to_string())),
         };
         let pruned = stopped.touched.iter().map(|planned| planned.view.agent);
         self.pruned.extend(pruned);
         for planned in &stopped.skipped {
             match planned.what {
-                SkipWhy::Active => self.skipped_active.push(planned.view.agent),
-                SkipWhy::AlreadyDone => {
+                StopSkipReason::Active => self.skipped_active.push(planned.view.agent),
+                StopSkipReason::AlreadyDone => {
                     let error = "it was pruned before".to_owned();
                     self.errors.push((target.clone(), error));
                 }
-                SkipWhy::Idle | SkipWhy::Unknown => self.unknown.push(target.clone()),
+                StopSkipReason::Idle | StopSkipReason::Unknown => self.unknown.push(target.clone()),
             }
         }
         self.unknown.extend(stopped.unknown);
     }
 }
 
-fn described(arguments: &Arguments, outcome: &Outcome) -> Map<String, Value> {
+fn described(arguments: &SubagentPruneArguments, outcome: &PruneOutcome) -> Map<String, Value> {
     let ids = arguments.agent_ids.as_deref();
-    let ids = ids.map(|ids| ids.iter().map(Address::as_str).collect::<Vec<_>>());
+    let ids = ids.map(|ids| ids.iter().map(AddressArgument::as_str).collect::<Vec<_>>());
     let request = shape::present([
         ("agent_ids", json!(ids)),
         ("all", json!(arguments.all)),

@@ -10,22 +10,22 @@ use troupe_protocol::input::{UserInput, is_blank};
 use troupe_protocol::tool::ToolSpec;
 use troupe_protocol::tree::AgentMessage;
 use troupe_protocol::{AgentId, StopVerb};
-use troupe_tools::{Call, Concurrency, Tool, ToolOutput, arguments};
+use troupe_tools::{Tool, ToolConcurrency, ToolInvocation, ToolOutput, arguments};
 
-use crate::desk::{AgentView, Desk, Sent, StopRequest, Trouble};
-use crate::families::{face, shape};
+use crate::families::{shape, tool_call};
 use crate::rights::one_line;
-use crate::tree::command::{StopMode, Urgency};
-use crate::tree::effect::Receipt;
+use crate::tree::command::{SendUrgency, StopMode};
+use crate::tree::effect::DeliveryReceipt;
+use crate::tree_access::{AgentView, SendOutcome, TreeAccess, TreeError, TreeStopRequest};
 
 use super::limits::SUMMARY_CHARS_MAX;
 use super::metadata;
-use crate::families::address::Address;
+use crate::families::address::AddressArgument;
 
 const NAME: &str = "subagent_send_message";
 
 static SPEC: LazyLock<ToolSpec> = LazyLock::new(|| {
-    arguments::function::<Arguments>(
+    arguments::function::<SubagentMessageArguments>(
         NAME,
         "Sends a message to a child, also to one that has ended: it goes on from where it was, \
          with all it knows. A child that works reads the message at its next step; with \
@@ -38,9 +38,9 @@ static SPEC: LazyLock<ToolSpec> = LazyLock::new(|| {
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct Arguments {
+struct SubagentMessageArguments {
     /// The agent: its number, or any address (`parent` for the one who made you).
-    agent_id: Address,
+    agent_id: AddressArgument,
     /// The message. May be left out with `interrupt`.
     prompt: Option<String>,
     /// What the message is about, in a few words; stands before it.
@@ -52,33 +52,35 @@ struct Arguments {
 
 /// What a call asks for, once it makes sense.
 #[derive(Debug, PartialEq, Eq)]
-enum Wish {
+enum SendIntent {
     Send {
         text: String,
         /// Of the prompt alone: the label stands beside it.
         summary: String,
-        urgency: Urgency,
+        urgency: SendUrgency,
     },
     InterruptOnly,
 }
 
 #[derive(Debug)]
 pub(super) struct SendMessage {
-    desk: Desk,
+    desk: TreeAccess,
 }
 
 impl SendMessage {
-    pub(super) fn new(desk: Desk) -> Self {
+    pub(super) fn new(desk: TreeAccess) -> Self {
         Self { desk }
     }
 
-    async fn send(&self, arguments: Arguments) -> Result<ToolOutput, Trouble> {
+    async fn send(&self, arguments: SubagentMessageArguments) -> Result<ToolOutput, TreeError> {
         let label = metadata::label(arguments.label);
         let wish = wish(arguments.prompt, label.as_deref(), arguments.interrupt)?;
         let to = arguments.agent_id.as_str();
         match wish {
-            Wish::InterruptOnly => self.interrupt(to).await.map(|object| answer(object, true)),
-            Wish::Send {
+            SendIntent::InterruptOnly => {
+                self.interrupt(to).await.map(|object| answer(object, true))
+            }
+            SendIntent::Send {
                 text,
                 summary,
                 urgency,
@@ -89,15 +91,15 @@ impl SendMessage {
                     client_id: None,
                 };
                 let sent = self.desk.send(to, message, urgency).await?;
-                let is_read = !matches!(sent.receipt, Receipt::Dead { .. });
+                let is_read = !matches!(sent.receipt, DeliveryReceipt::Dead { .. });
                 Ok(answer(described(&sent, label, summary), is_read))
             }
         }
     }
 
-    async fn interrupt(&self, to: &str) -> Result<Map<String, Value>, Trouble> {
+    async fn interrupt(&self, to: &str) -> Result<Map<String, Value>, TreeError> {
         let before = self.desk.view(to).await?;
-        let request = StopRequest {
+        let request = TreeStopRequest {
             verb: StopVerb::Interrupt,
             targets: vec![before.session.to_string()],
             mode: StopMode::Act,
@@ -118,12 +120,12 @@ impl Tool for SendMessage {
         &SPEC
     }
 
-    fn concurrency(&self) -> Concurrency {
-        Concurrency::Shared
+    fn concurrency(&self) -> ToolConcurrency {
+        ToolConcurrency::Shared
     }
 
-    async fn call(&self, call: Call) -> ToolOutput {
-        face::run(&call, &SPEC, async |arguments| {
+    async fn call(&self, call: ToolInvocation) -> ToolOutput {
+        tool_call::run(&call, &SPEC, async |arguments| {
             self.send(arguments)
                 .await
                 .unwrap_or_else(|trouble| ToolOutput::failure(trouble.to_string()))
@@ -132,23 +134,27 @@ impl Tool for SendMessage {
     }
 }
 
-fn wish(prompt: Option<String>, label: Option<&str>, interrupt: bool) -> Result<Wish, Trouble> {
+fn wish(
+    prompt: Option<String>,
+    label: Option<&str>,
+    interrupt: bool,
+) -> Result<SendIntent, TreeError> {
     let prompt = prompt.filter(|prompt| !is_blank(prompt));
     match (prompt, interrupt) {
-        (Some(prompt), _) => Ok(Wish::Send {
+        (Some(prompt), _) => Ok(SendIntent::Send {
             summary: one_line(&prompt, SUMMARY_CHARS_MAX),
             text: match label {
                 Some(label) => format!("[{label}] {prompt}"),
                 None => prompt,
             },
             urgency: if interrupt {
-                Urgency::Interrupt
+                SendUrgency::Interrupt
             } else {
-                Urgency::Regular
+                SendUrgency::Regular
             },
         }),
-        (None, true) => Ok(Wish::InterruptOnly),
-        (None, false) => Err(Trouble::Invalid(
+        (None, true) => Ok(SendIntent::InterruptOnly),
+        (None, false) => Err(TreeError::Invalid(
             "there is nothing to send; give a prompt, or interrupt: true to stop the agent's task"
                 .to_owned(),
         )),
@@ -165,7 +171,7 @@ fn answer(object: Map<String, Value>, is_read: bool) -> ToolOutput {
     }
 }
 
-fn described(sent: &Sent, label: Option<String>, summary: String) -> Map<String, Value> {
+fn described(sent: &SendOutcome, label: Option<String>, summary: String) -> Map<String, Value> {
     let mut object = recipient(&sent.view, label, summary);
     object.extend(shape::present([
         ("message_id", json!(sent.message)),

@@ -8,18 +8,18 @@ use serde::Deserialize;
 use serde_json::{Map, Value};
 use troupe_protocol::input::is_blank;
 use troupe_protocol::tool::ToolSpec;
-use troupe_tools::{Call, Concurrency, Tool, ToolOutput, arguments};
+use troupe_tools::{Tool, ToolConcurrency, ToolInvocation, ToolOutput, arguments};
 
-use crate::desk::{Desk, Trouble};
-use crate::families::face;
+use crate::families::tool_call;
+use crate::tree_access::{TreeAccess, TreeError};
 
-use super::birth::{self, Wish};
 use super::metadata;
+use super::request::{self, SubagentRequest};
 
 const NAME: &str = "subagent_spawn";
 
 static SPEC: LazyLock<ToolSpec> = LazyLock::new(|| {
-    arguments::function::<Arguments>(
+    arguments::function::<SubagentSpawnArguments>(
         NAME,
         "Starts a child agent on a prompt of its own and returns at once with its agent_id. The \
          child sees your files but not this conversation: write down the goal, the files it may \
@@ -32,7 +32,7 @@ static SPEC: LazyLock<ToolSpec> = LazyLock::new(|| {
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct Arguments {
+struct SubagentSpawnArguments {
     /// The task: the first message of the child.
     prompt: String,
     /// Only if the task needs another model than yours.
@@ -47,28 +47,28 @@ struct Arguments {
 }
 
 #[derive(Debug)]
-pub(super) struct Spawn {
-    desk: Desk,
+pub(super) struct SubagentSpawn {
+    desk: TreeAccess,
 }
 
-impl Spawn {
-    pub(super) fn new(desk: Desk) -> Self {
+impl SubagentSpawn {
+    pub(super) fn new(desk: TreeAccess) -> Self {
         Self { desk }
     }
 
     async fn spawn(
         &self,
-        call: &Call,
-        arguments: Arguments,
-    ) -> Result<Map<String, Value>, Trouble> {
-        let request = birth::request(NAME, &call.context, wish(arguments)?);
+        call: &ToolInvocation,
+        arguments: SubagentSpawnArguments,
+    ) -> Result<Map<String, Value>, TreeError> {
+        let request = request::request(NAME, &call.context, wish(arguments)?);
         let spawned = self.desk.spawn(request).await?;
         Ok(metadata::newborn(&spawned))
     }
 }
 
 #[async_trait]
-impl Tool for Spawn {
+impl Tool for SubagentSpawn {
     fn spec(&self) -> &ToolSpec {
         &SPEC
     }
@@ -77,29 +77,29 @@ impl Tool for Spawn {
         true
     }
 
-    fn concurrency(&self) -> Concurrency {
-        Concurrency::Shared
+    fn concurrency(&self) -> ToolConcurrency {
+        ToolConcurrency::Shared
     }
 
-    async fn call(&self, call: Call) -> ToolOutput {
+    async fn call(&self, call: ToolInvocation) -> ToolOutput {
         let call = &call;
-        face::run(call, &SPEC, async |arguments| {
-            face::answer(self.spawn(call, arguments).await)
+        tool_call::run(call, &SPEC, async |arguments| {
+            tool_call::answer(self.spawn(call, arguments).await)
         })
         .await
     }
 }
 
-fn wish(arguments: Arguments) -> Result<Wish, Trouble> {
+fn wish(arguments: SubagentSpawnArguments) -> Result<SubagentRequest, TreeError> {
     if is_blank(&arguments.prompt) {
         let problem = "prompt must not be empty; say what the child is to do";
-        return Err(Trouble::Invalid(problem.to_owned()));
+        return Err(TreeError::Invalid(problem.to_owned()));
     }
-    Ok(Wish {
+    Ok(SubagentRequest {
         prompt: Some(arguments.prompt),
         model: arguments.model,
         backend: arguments.backend,
         label: metadata::label(arguments.label),
-        sandbox: birth::sandbox(arguments.sandbox_mode.as_deref())?,
+        sandbox: request::sandbox(arguments.sandbox_mode.as_deref())?,
     })
 }

@@ -14,22 +14,24 @@ use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use troupe_protocol::AgentId;
 use troupe_protocol::tool::ToolSpec;
-use troupe_tools::{Call, Concurrency, Tool, ToolOutput, arguments};
+use troupe_tools::{Tool, ToolConcurrency, ToolInvocation, ToolOutput, arguments};
 
-use crate::desk::{AgentView, Desk, Heard, Scope, Targets, Trouble, Waited};
-use crate::families::{child, face, shape};
-use crate::tree::Refusal;
+use crate::families::{child, shape, tool_call};
+use crate::tree::TreeRefusal;
 use crate::tree::effect::WaitEnd;
+use crate::tree_access::{
+    AgentScope, AgentView, ReceivedMessage, TreeAccess, TreeError, WaitReport, WaitTargets,
+};
 
-use super::completion::{self, Completion};
+use super::completion::{self, SubagentCompletion};
 use super::limits::{AWAIT_DEFAULT_S, AWAIT_MAX_S, AWAIT_MIN_S};
 use super::metadata;
-use crate::families::address::Address;
+use crate::families::address::AddressArgument;
 
 const NAME: &str = "subagent_await";
 
 static SPEC: LazyLock<ToolSpec> = LazyLock::new(|| {
-    arguments::function::<Arguments>(
+    arguments::function::<SubagentAwaitArguments>(
         NAME,
         "Waits until a child has ended and returns its outcome as `completion`; what else it has \
          not told yet, and outcomes of other children, are in `messages`. A child that writes to \
@@ -43,44 +45,49 @@ static SPEC: LazyLock<ToolSpec> = LazyLock::new(|| {
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct Arguments {
+struct SubagentAwaitArguments {
     /// Wait for this one; any child if left out.
-    agent_id: Option<Address>,
+    agent_id: Option<AddressArgument>,
     /// 300 to 1800; more counts as 1800, which it also is if left out or 0.
     timeout_s: Option<i64>,
 }
 
 #[derive(Debug)]
-pub(super) struct Await {
-    desk: Desk,
+pub(super) struct SubagentAwait {
+    desk: TreeAccess,
 }
 
-impl Await {
-    pub(super) fn new(desk: Desk) -> Self {
+impl SubagentAwait {
+    pub(super) fn new(desk: TreeAccess) -> Self {
         Self { desk }
     }
 
-    async fn wait(&self, call: &Call, arguments: Arguments) -> Result<ToolOutput, Trouble> {
+    async fn wait(
+        &self,
+        call: &ToolInvocation,
+        arguments: SubagentAwaitArguments,
+    ) -> Result<ToolOutput, TreeError> {
         let AwaitTime { time, note } = await_time(arguments.timeout_s)?;
         let on = match &arguments.agent_id {
-            None => Targets::AnyChild,
+            None => WaitTargets::AnyChild,
             Some(address) => {
-                let one = child::own(&self.desk, address.as_str(), "wait for").await?;
-                Targets::Addresses(vec![one.session.to_string()])
+                let one =
+                    child::find_below_caller(&self.desk, address.as_str(), "wait for").await?;
+                WaitTargets::Addresses(vec![one.session.to_string()])
             }
         };
         let waited = match self.desk.listen(on, time, &call.cancel).await {
             Ok(waited) => waited,
-            Err(Trouble::Refused(refusal @ Refusal::NothingToWaitFor)) => {
+            Err(TreeError::Refused(refusal @ TreeRefusal::NothingToWaitFor)) => {
                 return Err(self.explain(refusal).await);
             }
             Err(trouble) => return Err(trouble),
         };
         let whose = match arguments.agent_id {
-            None => Whose::AnyChild,
-            Some(_) => Whose::One,
+            None => AwaitTarget::AnyChild,
+            Some(_) => AwaitTarget::One,
         };
-        let mut object = described(&waited, whose, self.desk.caller().log());
+        let mut object = described(&waited, whose, self.desk.caller().log_owner());
         if let Some(note) = note {
             object.insert("timeout_note".to_owned(), json!(note));
         }
@@ -92,11 +99,11 @@ impl Await {
     }
 
     /// Names the children that have nothing new to tell, and how to hear them again.
-    async fn explain(&self, refusal: Refusal) -> Trouble {
+    async fn explain(&self, refusal: TreeRefusal) -> TreeError {
         let include_closed = false;
-        match self.desk.list(Scope::Children, include_closed).await {
+        match self.desk.list(AgentScope::Children, include_closed).await {
             Ok(children) if !children.is_empty() => {
-                Trouble::Invalid(format!("{refusal}; {}", ended(&children)))
+                TreeError::Invalid(format!("{refusal}; {}", ended(&children)))
             }
             Ok(_) | Err(_) => refusal.into(),
         }
@@ -104,18 +111,18 @@ impl Await {
 }
 
 #[async_trait]
-impl Tool for Await {
+impl Tool for SubagentAwait {
     fn spec(&self) -> &ToolSpec {
         &SPEC
     }
 
-    fn concurrency(&self) -> Concurrency {
-        Concurrency::Shared
+    fn concurrency(&self) -> ToolConcurrency {
+        ToolConcurrency::Shared
     }
 
-    async fn call(&self, call: Call) -> ToolOutput {
+    async fn call(&self, call: ToolInvocation) -> ToolOutput {
         let call = &call;
-        face::run(call, &SPEC, async |arguments| {
+        tool_call::run(call, &SPEC, async |arguments| {
             self.wait(call, arguments)
                 .await
                 .unwrap_or_else(|trouble| ToolOutput::failure(trouble.to_string()))
@@ -126,7 +133,7 @@ impl Tool for Await {
 
 /// Whether the call named the agent that it waits for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Whose {
+enum AwaitTarget {
     One,
     AnyChild,
 }
@@ -138,12 +145,12 @@ struct AwaitTime {
     note: Option<String>,
 }
 
-fn await_time(timeout_s: Option<i64>) -> Result<AwaitTime, Trouble> {
+fn await_time(timeout_s: Option<i64>) -> Result<AwaitTime, TreeError> {
     let asked = match timeout_s {
         None | Some(0) => AWAIT_DEFAULT_S,
         Some(seconds @ AWAIT_MIN_S..) => seconds,
         Some(other) => {
-            return Err(Trouble::Invalid(format!(
+            return Err(TreeError::Invalid(format!(
                 "timeout_s must be at least {AWAIT_MIN_S} and at most {AWAIT_MAX_S} seconds, or 0 \
                  for the default of {AWAIT_DEFAULT_S}; got {other}"
             )));
@@ -168,7 +175,7 @@ fn ended(children: &[AgentView]) -> String {
     )
 }
 
-fn described(waited: &Waited, whose: Whose, caller: AgentId) -> Map<String, Value> {
+fn described(waited: &WaitReport, whose: AwaitTarget, caller: AgentId) -> Map<String, Value> {
     let mut finished = waited.finished.iter();
     let first = finished.next();
     // The claim covers all of them, so all of them are told.
@@ -178,14 +185,14 @@ fn described(waited: &Waited, whose: Whose, caller: AgentId) -> Map<String, Valu
     let pending: Vec<&AgentView> = waited
         .unfinished
         .iter()
-        .filter(|view| whose == Whose::One || view.parent == Some(caller))
+        .filter(|view| whose == AwaitTarget::One || view.parent == Some(caller))
         .collect();
-    let completion = first.and_then(Completion::of);
+    let completion = first.and_then(SubagentCompletion::of);
     let about = match whose {
-        Whose::One => first
+        AwaitTarget::One => first
             .and_then(|first| first.view.as_ref())
             .or(pending.first().copied()),
-        Whose::AnyChild => first
+        AwaitTarget::AnyChild => first
             .and_then(|first| first.view.as_ref())
             .or(waited.mail.first().map(|heard| &heard.from)),
     };
@@ -195,7 +202,7 @@ fn described(waited: &Waited, whose: Whose, caller: AgentId) -> Map<String, Valu
         ("agent_id", json!(about.map(|view| view.agent))),
         (
             "completion_status",
-            json!(completion.as_ref().map(Completion::status)),
+            json!(completion.as_ref().map(SubagentCompletion::status)),
         ),
         (
             "lifecycle_status",
@@ -217,21 +224,21 @@ fn described(waited: &Waited, whose: Whose, caller: AgentId) -> Map<String, Valu
         let note = "a message of a child follows this answer; wait again when you have read it";
         object.insert("note".to_owned(), json!(note));
     }
-    if whose == Whose::AnyChild && !pending.is_empty() {
+    if whose == AwaitTarget::AnyChild && !pending.is_empty() {
         let pending: Vec<_> = pending.into_iter().map(metadata::standing).collect();
         object.extend(shape::present([("pending", json!(pending))]));
     }
     object
 }
 
-fn letter(heard: &Heard, recipient: AgentId) -> Map<String, Value> {
-    let Heard { from, message } = heard;
+fn letter(heard: &ReceivedMessage, recipient: AgentId) -> Map<String, Value> {
+    let ReceivedMessage { from, message } = heard;
     shape::present([
         ("sender_agent_id", json!(from.agent)),
         ("recipient_agent_id", json!(recipient)),
         ("session_id", json!(from.session)),
         ("interrupt", json!(false)),
-        ("prompt", json!(message.words())),
+        ("prompt", json!(message.plain_text())),
         ("timestamp_ms", json!(from.now_ms)),
     ])
 }

@@ -8,18 +8,18 @@ use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use troupe_protocol::input::is_blank;
 use troupe_protocol::tool::ToolSpec;
-use troupe_tools::{Call, Concurrency, Tool, ToolOutput, arguments};
+use troupe_tools::{Tool, ToolConcurrency, ToolInvocation, ToolOutput, arguments};
 
-use crate::desk::{Desk, Trouble, WatchdogAction, WatchdogRequest, Watched};
-use crate::families::{child, face, shape};
+use crate::families::{child, shape, tool_call};
+use crate::tree_access::{TreeAccess, TreeError, WatchdogAction, WatchdogOutcome, WatchdogRequest};
 use crate::watchdog::{INTERVAL_DEFAULT_S, MESSAGE_DEFAULT};
 
-use crate::families::address::Address;
+use crate::families::address::AddressArgument;
 
 const NAME: &str = "subagent_watchdog";
 
 static SPEC: LazyLock<ToolSpec> = LazyLock::new(|| {
-    arguments::function::<Arguments>(
+    arguments::function::<SubagentWatchdogArguments>(
         NAME,
         "Sends a message to a child again and again, to be told of its status and next step. Each \
          one costs the child a step and starts a child that is idle, so set it up for long work \
@@ -30,9 +30,9 @@ static SPEC: LazyLock<ToolSpec> = LazyLock::new(|| {
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct Arguments {
+struct SubagentWatchdogArguments {
     /// The child: its number, or any address.
-    agent_id: Address,
+    agent_id: AddressArgument,
     /// Seconds between two messages: at least 30, 300 if left out.
     interval_s: Option<u64>,
     /// What is sent; asks for status and next step if left out.
@@ -43,17 +43,21 @@ struct Arguments {
 }
 
 #[derive(Debug)]
-pub(super) struct Watchdog {
-    desk: Desk,
+pub(super) struct SubagentWatchdog {
+    desk: TreeAccess,
 }
 
-impl Watchdog {
-    pub(super) fn new(desk: Desk) -> Self {
+impl SubagentWatchdog {
+    pub(super) fn new(desk: TreeAccess) -> Self {
         Self { desk }
     }
 
-    async fn set_up(&self, arguments: Arguments) -> Result<Map<String, Value>, Trouble> {
-        let child = child::own(&self.desk, arguments.agent_id.as_str(), "watch").await?;
+    async fn set_up(
+        &self,
+        arguments: SubagentWatchdogArguments,
+    ) -> Result<Map<String, Value>, TreeError> {
+        let child =
+            child::find_below_caller(&self.desk, arguments.agent_id.as_str(), "watch").await?;
         let address = child.session.to_string();
         let watched = self.desk.watchdog(&address, request(arguments)).await?;
         Ok(described(&watched))
@@ -61,24 +65,24 @@ impl Watchdog {
 }
 
 #[async_trait]
-impl Tool for Watchdog {
+impl Tool for SubagentWatchdog {
     fn spec(&self) -> &ToolSpec {
         &SPEC
     }
 
-    fn concurrency(&self) -> Concurrency {
-        Concurrency::Shared
+    fn concurrency(&self) -> ToolConcurrency {
+        ToolConcurrency::Shared
     }
 
-    async fn call(&self, call: Call) -> ToolOutput {
-        face::run(&call, &SPEC, async |arguments| {
-            face::answer(self.set_up(arguments).await)
+    async fn call(&self, call: ToolInvocation) -> ToolOutput {
+        tool_call::run(&call, &SPEC, async |arguments| {
+            tool_call::answer(self.set_up(arguments).await)
         })
         .await
     }
 }
 
-fn request(arguments: Arguments) -> WatchdogRequest {
+fn request(arguments: SubagentWatchdogArguments) -> WatchdogRequest {
     if arguments.cancel {
         return WatchdogRequest::Cancel;
     }
@@ -89,7 +93,7 @@ fn request(arguments: Arguments) -> WatchdogRequest {
     }
 }
 
-fn described(watched: &Watched) -> Map<String, Value> {
+fn described(watched: &WatchdogOutcome) -> Map<String, Value> {
     let (action, runs) = match watched.action {
         WatchdogAction::Started => ("started", true),
         WatchdogAction::Replaced => ("replaced", true),

@@ -6,9 +6,9 @@ use troupe_protocol::policy::ReasoningEffort::{self, High, Low, Minimal};
 use troupe_protocol::spawn::ApprovalRoute;
 
 use super::example::{Offered, parent, persona, request, role};
-use crate::desk::ModelChoice;
 use crate::rights::settle;
-use crate::roles::{Approvals, Choice};
+use crate::roles::{ModelPreference, RoleApprovals};
+use crate::tree_access::ModelChoice;
 
 fn models() -> Vec<ModelChoice> {
     let model = |name: &str, efforts: &[ReasoningEffort]| ModelChoice {
@@ -22,15 +22,15 @@ fn models() -> Vec<ModelChoice> {
     ]
 }
 
-fn says(model: Option<&str>, reasoning_effort: Option<ReasoningEffort>) -> Choice {
-    Choice {
+fn says(model: Option<&str>, reasoning_effort: Option<ReasoningEffort>) -> ModelPreference {
+    ModelPreference {
         model: model.map(str::to_owned),
         reasoning_effort,
     }
 }
 
 /// What the call, the persona and the role say, from a turn of `deep` with high effort.
-fn chosen(levels: [Choice; 3], models: Option<&[ModelChoice]>) -> String {
+fn chosen(levels: [ModelPreference; 3], models: Option<&[ModelChoice]>) -> String {
     let [of_call, of_persona, of_role] = levels;
     let mut request = request();
     request.turn.reasoning_effort = Some(High);
@@ -57,13 +57,13 @@ fn chosen(levels: [Choice; 3], models: Option<&[ModelChoice]>) -> String {
     }
 }
 
-fn check(levels: [Choice; 3], expected: Expect) {
+fn check(levels: [ModelPreference; 3], expected: Expect) {
     expected.assert_eq(&chosen(levels, Some(&models())));
 }
 
 #[test]
 fn call_then_persona_then_role_then_the_turn() {
-    let nothing = Choice::default;
+    let nothing = ModelPreference::default;
     check(
         [nothing(), nothing(), nothing()],
         expect![[r#"deep Some("high")"#]],
@@ -91,7 +91,7 @@ fn call_then_persona_then_role_then_the_turn() {
 
 #[test]
 fn an_unknown_model_is_answered_with_the_known_ones() {
-    let nothing = Choice::default;
+    let nothing = ModelPreference::default;
     check(
         [says(Some("huge"), None), nothing(), nothing()],
         expect!["Unknown model `huge` for spawn_agent. Available models: deep, fast, local"],
@@ -105,13 +105,13 @@ fn an_unknown_model_is_answered_with_the_known_ones() {
 #[test]
 fn the_model_of_the_turn_needs_no_list() {
     let own = says(Some("deep"), None);
-    let nothing = Choice::default;
+    let nothing = ModelPreference::default;
     expect![[r#"deep Some("high")"#]].assert_eq(&chosen([own, nothing(), nothing()], Some(&[])));
 }
 
 #[test]
 fn while_models_load_only_a_named_one_has_to_wait() {
-    let nothing = Choice::default;
+    let nothing = ModelPreference::default;
     expect!["Models are being updated; try spawn_agent again in a moment."].assert_eq(&chosen(
         [says(Some("fast"), None), nothing(), nothing()],
         None,
@@ -126,7 +126,7 @@ fn while_models_load_only_a_named_one_has_to_wait() {
 
 #[test]
 fn an_effort_that_the_model_does_not_take_is_refused_if_somebody_asked_for_it() {
-    let nothing = Choice::default;
+    let nothing = ModelPreference::default;
     check(
         [says(Some("fast"), Some(High)), nothing(), nothing()],
         expect![
@@ -172,25 +172,25 @@ fn who_is_asked() {
     check(None, None, turn, expect!["Route Untrusted "]);
     check(
         None,
-        Some(Approvals::Parent),
+        Some(RoleApprovals::Parent),
         turn,
         expect!["Parent Untrusted "],
     );
     check(
         None,
-        Some(Approvals::Never),
+        Some(RoleApprovals::Never),
         turn,
         expect!["Never Never nobody is asked for approval: the role worker says so"],
     );
     check(
         Some(ApprovalRoute::Route),
-        Some(Approvals::Never),
+        Some(RoleApprovals::Never),
         turn,
         expect!["Never Never nobody is asked for approval: the role worker says so"],
     );
     check(
         Some(ApprovalRoute::Never),
-        Some(Approvals::Route),
+        Some(RoleApprovals::Route),
         turn,
         expect!["Never Never "],
     );
@@ -205,7 +205,7 @@ fn who_is_asked() {
 #[test]
 fn a_role_that_lets_nobody_be_asked_is_not_overridden() {
     let mut role = role();
-    role.approvals = Some(Approvals::Never);
+    role.approvals = Some(RoleApprovals::Never);
     let of = |asked| {
         let mut request = request();
         request.approvals = asked;

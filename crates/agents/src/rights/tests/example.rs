@@ -8,9 +8,11 @@ use troupe_protocol::policy::{ApprovalPolicy, CollaborationMode, SandboxPolicy};
 use troupe_protocol::spawn::{CallbackConfig, HistoryShare};
 use troupe_protocol::tree::OnParentInterrupt;
 
-use crate::desk::{CallbackChoice, Catalogue, ModelChoice, SpawnRequest, Turn};
-use crate::rights::{Parent, Settled, settle};
-use crate::roles::{Choice, Name, Origin, Persona, Role, RoleDialect, ToolPolicy};
+use crate::rights::{ParentRights, SettledSpawn, settle};
+use crate::roles::{
+    AgentRole, ModelPreference, Persona, RoleDialect, RoleName, RoleOrigin, ToolPolicy,
+};
+use crate::tree_access::{CallbackChoice, ModelChoice, SpawnCatalogue, SpawnContext, SpawnRequest};
 
 /// What there is: nothing, unless a test says otherwise.
 #[derive(Debug, Default)]
@@ -35,7 +37,7 @@ impl Offered {
     }
 }
 
-impl Catalogue for Offered {
+impl SpawnCatalogue for Offered {
     fn models(&self) -> Option<Vec<ModelChoice>> {
         self.models.clone()
     }
@@ -52,20 +54,20 @@ impl Catalogue for Offered {
     }
 }
 
-pub(super) fn parent() -> Parent {
-    Parent {
+pub(super) fn parent() -> ParentRights {
+    ParentRights {
         spec: None,
         tools: Vec::new(),
         callback: CallbackConfig::default(),
     }
 }
 
-pub(super) fn role() -> Role {
-    Role {
-        name: Name::parse("worker").unwrap(),
-        origin: Origin::Embedded,
+pub(super) fn role() -> AgentRole {
+    AgentRole {
+        name: RoleName::parse("worker").unwrap(),
+        origin: RoleOrigin::Embedded,
         description: "Works.".to_owned(),
-        choice: Choice::default(),
+        choice: ModelPreference::default(),
         read_only: false,
         tools: ToolPolicy::default(),
         approvals: None,
@@ -82,9 +84,9 @@ pub(super) fn role() -> Role {
 
 pub(super) fn persona() -> Persona {
     Persona {
-        name: Name::parse("brief").unwrap(),
+        name: RoleName::parse("brief").unwrap(),
         description: None,
-        choice: Choice::default(),
+        choice: ModelPreference::default(),
         prompt: "Work, and say little.".into(),
     }
 }
@@ -110,7 +112,7 @@ pub(super) fn request() -> SpawnRequest {
         on_parent_interrupt: OnParentInterrupt::KeepRunning,
         callback: CallbackChoice::default(),
         thread_note: None,
-        turn: Turn {
+        turn: SpawnContext {
             task: "task".into(),
             call: None,
             message_index: 7,
@@ -124,12 +126,12 @@ pub(super) fn request() -> SpawnRequest {
     }
 }
 
-pub(super) fn settled(role: &Role, request: &SpawnRequest) -> Settled {
+pub(super) fn settled(role: &AgentRole, request: &SpawnRequest) -> SettledSpawn {
     settle(&parent(), role, None, request, &Offered::default()).unwrap()
 }
 
 /// Compares what the caller is told.
-pub(super) fn check(role: &Role, request: &SpawnRequest, expected: Expect) {
+pub(super) fn check(role: &AgentRole, request: &SpawnRequest, expected: Expect) {
     let found = match settle(&parent(), role, None, request, &Offered::default()) {
         Ok(settled) => serde_json::to_string_pretty(&json!({
             "requested": settled.requested,

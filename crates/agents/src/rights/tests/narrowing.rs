@@ -10,8 +10,8 @@ use troupe_protocol::policy::{SandboxMode, SandboxPolicy};
 use troupe_protocol::spawn::ToolLists;
 
 use super::example::{Offered, Other, check, parent, request, role, settled};
-use crate::rights::{Parent, settle};
-use crate::roles::{Pattern, ToolPolicy};
+use crate::rights::{ParentRights, settle};
+use crate::roles::{ToolPattern, ToolPolicy};
 
 fn workspace(roots: &[&str], network_access: bool) -> SandboxPolicy {
     SandboxPolicy::WorkspaceWrite {
@@ -182,7 +182,7 @@ fn a_granted_directory_does_not_let_a_reader_write() {
 
 #[test]
 fn a_tool_must_pass_the_lists_of_every_role_above() {
-    let parent = Parent {
+    let parent = ParentRights {
         tools: vec![ToolLists {
             allow: None,
             deny: vec!["spawn_agent".to_owned()],
@@ -194,7 +194,7 @@ fn a_tool_must_pass_the_lists_of_every_role_above() {
     let unlimited = settle(&parent, &role, None, &request(), &Offered::default()).unwrap();
     assert_eq!(unlimited.spec.tools, parent.tools);
     role.tools = ToolPolicy {
-        allow: Some(vec![Pattern::parse("read_*").unwrap()]),
+        allow: Some(vec![ToolPattern::parse("read_*").unwrap()]),
         deny: Vec::new(),
     };
     let limited = settle(&parent, &role, None, &request(), &Offered::default()).unwrap();
@@ -292,7 +292,7 @@ proptest! {
     }
 }
 
-fn held_by(parent: &Parent, read_only: bool, asked: Option<SandboxMode>) -> Option<String> {
+fn held_by(parent: &ParentRights, read_only: bool, asked: Option<SandboxMode>) -> Option<String> {
     let mut role = role();
     role.read_only = read_only;
     let mut request = request();
@@ -317,7 +317,7 @@ fn a_sandbox_that_was_narrowed_holds_for_all_below() {
 
     let mut spec = settled(&role(), &request()).spec;
     spec.sandbox_held = by_request.clone();
-    let narrowed = Parent {
+    let narrowed = ParentRights {
         spec: Some(std::sync::Arc::new(spec)),
         ..root
     };
@@ -326,7 +326,7 @@ fn a_sandbox_that_was_narrowed_holds_for_all_below() {
 
 /// What a child that is the program `other` is told to get, or why there is none.
 fn program(tools: &[ToolLists], read_only: bool, network: Option<bool>) -> String {
-    let parent = Parent {
+    let parent = ParentRights {
         tools: tools.to_vec(),
         ..parent()
     };

@@ -1,18 +1,18 @@
 use expect_test::{Expect, expect};
 
 use super::parse;
-use crate::roles::{Name, Origin};
+use crate::roles::{RoleName, RoleOrigin};
 
 fn check(front_matter: &str, expected: Expect) {
     let text = format!("---\nname: x\n{front_matter}\n---\nDo it.\n");
-    let read = parse(Name::parse("x").unwrap(), Origin::Embedded, &text);
+    let read = parse(RoleName::parse("x").unwrap(), RoleOrigin::Embedded, &text);
     let shown = match read {
         Err(fault) => fault.to_string(),
         Ok(role) => {
-            let list = |patterns: &[crate::roles::Pattern]| {
+            let list = |patterns: &[crate::roles::ToolPattern]| {
                 let names: Vec<&str> = patterns
                     .iter()
-                    .map(super::super::tool_policy::Pattern::as_str)
+                    .map(super::super::tool_policy::ToolPattern::as_str)
                     .collect();
                 names.join(" ")
             };
@@ -109,7 +109,7 @@ fn what_looks_like_a_lock_and_is_none_refuses_the_file() {
         ("tools: Read", "the key `description` is missing"),
     ] {
         let text = format!("---\nname: x\n{front_matter}\n---\nDo it.\n");
-        let fault = parse(Name::parse("x").unwrap(), Origin::Embedded, &text).unwrap_err();
+        let fault = parse(RoleName::parse("x").unwrap(), RoleOrigin::Embedded, &text).unwrap_err();
         assert!(fault.to_string().contains(expected), "{fault}");
     }
 }

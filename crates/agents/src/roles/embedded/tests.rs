@@ -5,17 +5,17 @@ use serde_json::{Value, json};
 use troupe_protocol::event::{CodeLocation, LineRange, ReviewFinding, ReviewOutput};
 
 use super::{all, find};
-use crate::roles::{Name, Origin, Role};
+use crate::roles::{AgentRole, RoleName, RoleOrigin};
 
-fn role(name: &str) -> std::sync::Arc<Role> {
-    find(&Name::parse(name).unwrap()).unwrap()
+fn role(name: &str) -> std::sync::Arc<AgentRole> {
+    find(&RoleName::parse(name).unwrap()).unwrap()
 }
 
 #[test]
 fn every_embedded_role_is_understood() {
     let mut table = String::new();
     for role in all() {
-        assert_eq!(role.origin, Origin::Embedded);
+        assert_eq!(role.origin, RoleOrigin::Embedded);
         let rights = if role.read_only {
             "read-only"
         } else {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use expect_test::{Expect, expect};
 
 use super::ServerNames;
-use crate::roles::Roles;
+use crate::roles::RoleLibrary;
 
 #[derive(Debug)]
 struct Configured(&'static [&'static str]);
@@ -28,7 +28,7 @@ fn check_with(servers: &'static [&'static str], lists: &str, expected: Expect) {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("miner.md");
     fs::write(&path, format!("---\ndescription: d\n{lists}\n---\nDig.\n")).unwrap();
-    let roles = Roles::new(directory.path()).with_servers(Arc::new(Configured(servers)));
+    let roles = RoleLibrary::new(directory.path()).with_servers(Arc::new(Configured(servers)));
     let answer = match roles.read(&path) {
         Ok(_) => "ok".to_owned(),
         Err(error) => error.to_string(),

@@ -3,17 +3,17 @@ use std::fmt::Write;
 use expect_test::{Expect, expect};
 
 use super::parse;
-use crate::roles::error::{Fault, SchemaProblem};
-use crate::roles::{Name, Origin, Role};
+use crate::roles::error::{RoleFault, SchemaProblem};
+use crate::roles::{AgentRole, RoleName, RoleOrigin};
 
 mod hostile;
 
 /// Reads a role whose directory holds the schema `good.json`.
-pub(super) fn read(text: impl AsRef<[u8]>) -> Result<Role, Fault> {
-    let name = Name::parse("example").unwrap();
+pub(super) fn read(text: impl AsRef<[u8]>) -> Result<AgentRole, RoleFault> {
+    let name = RoleName::parse("example").unwrap();
     parse(
         name,
-        Origin::Embedded,
+        RoleOrigin::Embedded,
         text.as_ref(),
         &mut |path| match path {
             "good.json" => Ok(br#"{"type": "object"}"#.to_vec()),
@@ -31,7 +31,7 @@ fn with(front_matter: &str) -> String {
 }
 
 /// What a role says, without what it leaves open.
-fn shown(role: &Role) -> String {
+fn shown(role: &AgentRole) -> String {
     let mut text = format!("{}\n", role.description);
     let mut line = |key: &str, value: String| writeln!(text, "  {key}: {value}").unwrap();
     if let Some(model) = &role.choice.model {

@@ -1,7 +1,7 @@
 use expect_test::expect;
 
 use super::scene::{check, check_with};
-use crate::tree::Limits;
+use crate::tree::TreeLimits;
 
 #[test]
 fn an_interrupt_takes_the_place_of_a_task_that_has_not_begun() {
@@ -139,9 +139,9 @@ fn of_interrupts_during_a_task_the_newest_begins_the_next() {
 
 #[test]
 fn an_interrupt_in_line_begins_with_what_it_takes_the_place_of_ahead() {
-    let limits = Limits {
+    let limits = TreeLimits {
         max_threads: 1,
-        ..Limits::default()
+        ..TreeLimits::default()
     };
     check_with(
         limits,

@@ -4,7 +4,7 @@ use expect_test::expect;
 use troupe_protocol::AgentId;
 
 use crate::tree::id::Caller;
-use crate::tree::lifecycle::{Change, End, Interruption, Lifecycle};
+use crate::tree::lifecycle::{Interruption, Lifecycle, LifecycleChange, TaskEnding};
 
 /// Every state with every change.
 #[test]
@@ -17,24 +17,24 @@ fn transitions() {
     let states = [
         Lifecycle::PendingInit,
         Lifecycle::Running { task: task("t1") },
-        ended(End::Completed),
+        ended(TaskEnding::Completed),
         Lifecycle::Shutdown { last: None },
     ];
     let changes = [
-        Change::Start { task: task("t2") },
-        Change::End {
+        LifecycleChange::Start { task: task("t2") },
+        LifecycleChange::End {
             task: task("t1"),
-            end: End::Errored,
+            end: TaskEnding::Errored,
         },
-        Change::End {
+        LifecycleChange::End {
             task: task("t2"),
-            end: End::Errored,
+            end: TaskEnding::Errored,
         },
-        Change::Halt {
-            end: End::BudgetExceeded,
+        LifecycleChange::Halt {
+            end: TaskEnding::BudgetExceeded,
         },
-        Change::Shut,
-        Change::Reopen,
+        LifecycleChange::Shut,
+        LifecycleChange::Reopen,
     ];
     let mut table = String::new();
     for state in &states {
@@ -83,16 +83,16 @@ fn transitions() {
 #[test]
 fn who_is_called_back() {
     let (child, parent) = (AgentId(2), AgentId(1));
-    let cancelled = |by, scope| End::Cancelled { by, scope };
-    let interrupted = |why| End::Interrupted { why };
-    let calls = |end: End| end.calls_back(child, parent);
-    assert!(calls(End::Completed));
-    assert!(calls(End::Errored));
-    assert!(calls(End::BudgetExceeded));
+    let cancelled = |by, scope| TaskEnding::Cancelled { by, scope };
+    let interrupted = |why| TaskEnding::Interrupted { why };
+    let calls = |end: TaskEnding| end.calls_back(child, parent);
+    assert!(calls(TaskEnding::Completed));
+    assert!(calls(TaskEnding::Errored));
+    assert!(calls(TaskEnding::BudgetExceeded));
     assert!(calls(interrupted(Interruption::User)));
     assert!(calls(interrupted(Interruption::Parent)));
     assert!(!calls(interrupted(Interruption::Crash)));
-    assert!(!calls(End::Replaced));
+    assert!(!calls(TaskEnding::Replaced));
     assert!(calls(cancelled(Caller::User, child)));
     assert!(calls(cancelled(Caller::Agent(AgentId::ROOT), child)));
     assert!(!calls(cancelled(Caller::Agent(parent), child)));

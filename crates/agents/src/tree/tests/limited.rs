@@ -1,7 +1,7 @@
 use expect_test::expect;
 
 use super::scene::{check, check_with};
-use crate::tree::Limits;
+use crate::tree::TreeLimits;
 use crate::tree::limits::OnLimit;
 
 #[test]
@@ -32,9 +32,9 @@ fn depth() {
 
 #[test]
 fn number_closed_ones_not_counted() {
-    let limits = Limits {
+    let limits = TreeLimits {
         max_agents: 3,
-        ..Limits::default()
+        ..TreeLimits::default()
     };
     check_with(
         limits,
@@ -77,9 +77,9 @@ fn number_closed_ones_not_counted() {
 
 #[test]
 fn rate_in_a_sliding_window() {
-    let limits = Limits {
+    let limits = TreeLimits {
         max_spawns_per_minute: 2,
-        ..Limits::default()
+        ..TreeLimits::default()
     };
     check_with(
         limits,
@@ -124,10 +124,10 @@ fn rate_in_a_sliding_window() {
 
 #[test]
 fn slots_with_error_instead_of_a_queue() {
-    let limits = Limits {
+    let limits = TreeLimits {
         max_threads: 1,
         on_limit: OnLimit::Error,
-        ..Limits::default()
+        ..TreeLimits::default()
     };
     check_with(
         limits,

@@ -10,10 +10,10 @@ use std::collections::BTreeSet;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use crate::tree::Tree;
-use crate::tree::command::{Command, What};
-use crate::tree::effect::Effect;
+use crate::tree::command::{TreeAction, TreeCommand};
+use crate::tree::effect::TreeEffect;
+use crate::tree::fold::{TreeFact, TreeRecord};
 use crate::tree::id::TimeMs;
-use crate::tree::persist::{Fact, Record};
 
 use steps::Draw;
 use world::{World, limits};
@@ -61,27 +61,27 @@ fn a_log_cut_or_torn_anywhere_can_be_recovered() {
     }
 }
 
-fn check_recovery(records: &[Record]) {
+fn check_recovery(records: &[TreeRecord]) {
     let (tree, written) = recover(records);
     let all = [records, &written].concat();
     let mut told = BTreeSet::new();
     let mut taken = BTreeSet::new();
     for record in &all {
         match &record.fact {
-            Fact::Ended {
+            TreeFact::Ended {
                 callback: Some(callback),
                 ..
             } => {
                 told.insert((callback.target, callback.id));
             }
-            Fact::Started {
+            TreeFact::Started {
                 agent,
                 message: Some(message),
                 ..
             } => {
                 taken.insert((*agent, *message));
             }
-            Fact::Consumed { agent, messages } => {
+            TreeFact::Consumed { agent, messages } => {
                 taken.extend(messages.iter().map(|message| (*agent, *message)));
             }
             _ => {}
@@ -97,13 +97,13 @@ fn check_recovery(records: &[Record]) {
     assert_eq!(again.memory(), tree.memory());
 }
 
-fn recover(records: &[Record]) -> (Tree, Vec<Record>) {
+fn recover(records: &[TreeRecord]) -> (Tree, Vec<TreeRecord>) {
     let (mut tree, _) = Tree::restore(limits(), records.to_vec());
-    let what = What::Recover;
+    let what = TreeAction::Recover;
     let at = TimeMs(1);
-    let effects = tree.apply(Command { at, what }).expect("never refused");
+    let effects = tree.apply(TreeCommand { at, what }).expect("never refused");
     let written = effects.into_iter().filter_map(|effect| match effect {
-        Effect::Persist(record) => Some(record),
+        TreeEffect::Persist(record) => Some(record),
         _ => None,
     });
     let written = written.collect();

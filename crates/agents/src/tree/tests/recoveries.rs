@@ -1,13 +1,13 @@
 use expect_test::expect;
 
 use super::scene::{check, check_with};
-use crate::tree::Limits;
+use crate::tree::TreeLimits;
 
 #[test]
 fn what_ran_is_interrupted_and_what_was_queued_goes_on() {
-    let limits = Limits {
+    let limits = TreeLimits {
         max_threads: 1,
-        ..Limits::default()
+        ..TreeLimits::default()
     };
     check_with(
         limits,

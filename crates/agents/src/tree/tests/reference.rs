@@ -4,7 +4,7 @@
 
 use troupe_protocol::{AgentId, StopVerb, SubmissionId, TaskOutcome};
 
-use crate::tree::agent::{Bond, CallbackMode, OnParentInterrupt};
+use crate::tree::agent::{CallbackMode, OnParentInterrupt, ParentLink};
 use crate::tree::id::{Caller, MessageId};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -40,7 +40,7 @@ pub(super) struct Flight {
 pub(super) struct Member {
     pub id: AgentId,
     pub parent: Option<AgentId>,
-    pub bond: Bond,
+    pub bond: ParentLink,
     pub stand: Stand,
     pub flight: Option<Flight>,
     pub order: Option<Order>,
@@ -62,7 +62,12 @@ pub(super) struct Reference {
 }
 
 impl Member {
-    pub fn new(id: AgentId, parent: Option<AgentId>, bond: Bond, first: Option<MessageId>) -> Self {
+    pub fn new(
+        id: AgentId,
+        parent: Option<AgentId>,
+        bond: ParentLink,
+        first: Option<MessageId>,
+    ) -> Self {
         Self {
             id,
             parent,

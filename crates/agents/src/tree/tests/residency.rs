@@ -6,11 +6,11 @@ use troupe_protocol::{AgentId, SessionId, StopVerb};
 use uuid::Uuid;
 
 use super::scene::{check, play};
-use crate::tree::agent::{Bond, Genealogy};
-use crate::tree::command::{Spawn, Stop, StopMode};
+use crate::tree::agent::{Genealogy, ParentLink};
+use crate::tree::command::{SpawnCommand, StopCommand, StopMode};
 use crate::tree::id::{Caller, TimeMs};
 use crate::tree::limits::RESIDENT_AGENTS_MAX;
-use crate::tree::{Command, Limits, Tree, What};
+use crate::tree::{Tree, TreeAction, TreeCommand, TreeLimits};
 
 #[test]
 fn a_session_is_loaded_for_its_first_task() {
@@ -85,15 +85,15 @@ fn a_child_without_a_message_is_ready() {
 /// A released fork still knows whose conversation it goes on with.
 #[test]
 fn a_released_child_remembers_its_maker() {
-    let mut tree = Tree::empty(Limits::default());
+    let mut tree = Tree::empty(TreeLimits::default());
     tree.plant(SessionId(Uuid::from_u128(1)), TimeMs(0));
     let apply = |tree: &mut Tree, what| {
-        tree.apply(Command {
+        tree.apply(TreeCommand {
             at: TimeMs(0),
             what,
         })
     };
-    let spawn = Spawn {
+    let spawn = SpawnCommand {
         by: Caller::User.into(),
         session: SessionId(Uuid::from_u128(2)),
         name: "fork".to_owned(),
@@ -101,17 +101,17 @@ fn a_released_child_remembers_its_maker() {
             origin: AgentOrigin::Fork,
             point: None,
         },
-        bond: Bond::default(),
+        bond: ParentLink::default(),
         message: None,
     };
-    apply(&mut tree, What::Spawn(spawn)).unwrap();
-    let release = Stop {
+    apply(&mut tree, TreeAction::Spawn(spawn)).unwrap();
+    let release = StopCommand {
         by: Caller::User,
         verb: StopVerb::Release,
         targets: vec![AgentId(1)],
         mode: StopMode::Act,
     };
-    apply(&mut tree, What::Stop(release)).unwrap();
+    apply(&mut tree, TreeAction::Stop(release)).unwrap();
     let fork = tree.get(AgentId(1)).unwrap();
     assert_eq!((fork.parent, fork.maker), (None, Some(AgentId::ROOT)));
 }

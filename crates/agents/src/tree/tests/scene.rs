@@ -12,35 +12,38 @@ use troupe_protocol::agent::AgentOrigin;
 use troupe_protocol::{AgentId, SessionId, StopVerb, SubmissionId, TaskOutcome};
 use uuid::Uuid;
 
-use crate::tree::agent::{Bond, CallbackMode, Genealogy, OnParentInterrupt, Reach};
+use crate::tree::agent::{CallbackMode, Genealogy, MessageReach, OnParentInterrupt, ParentLink};
 use crate::tree::command::{
-    Command, Form, Letter, Report, Spawn, Stop, StopMode, Until, Urgency, WaitFor, What,
+    MessageForm, SendCommand, SendUrgency, SpawnCommand, StopCommand, StopMode, TaskReport,
+    TreeAction, TreeCommand, WaitCondition, WaitFor,
 };
-use crate::tree::effect::{Answer, Effect, Notice, Plan, Receipt, WaitAnswer};
+use crate::tree::effect::{
+    CommandReply, DeliveryReceipt, StopPlan, TreeEffect, TreeNotice, WaitAnswer,
+};
+use crate::tree::fold::{TreeFact, TreeRecord};
 use crate::tree::id::{Caller, MessageId, TimeMs, WaitId};
-use crate::tree::inbox::Sender;
-use crate::tree::persist::{Fact, Record};
-use crate::tree::status::{Status, WaitingOn};
-use crate::tree::{Limits, Tree};
+use crate::tree::inbox::MailSender;
+use crate::tree::status::{CurrentStatus, WaitingOn};
+use crate::tree::{Tree, TreeLimits};
 
 pub(super) fn check(script: &str, expected: Expect) {
-    check_with(Limits::default(), script, expected);
+    check_with(TreeLimits::default(), script, expected);
 }
 
-pub(super) fn check_with(limits: Limits, script: &str, expected: Expect) {
+pub(super) fn check_with(limits: TreeLimits, script: &str, expected: Expect) {
     expected.assert_eq(&run(limits, script));
 }
 
 /// Plays a long script and hands over what was shown.
 pub(super) fn play(slots: usize, script: &str, look: impl FnOnce(&str)) {
-    let limits = Limits {
+    let limits = TreeLimits {
         max_threads: slots,
-        ..Limits::default()
+        ..TreeLimits::default()
     };
     look(&run(limits, script));
 }
 
-fn run(limits: Limits, script: &str) -> String {
+fn run(limits: TreeLimits, script: &str) -> String {
     let mut scene = Scene::new(limits);
     for line in script
         .lines()
@@ -53,9 +56,9 @@ fn run(limits: Limits, script: &str) -> String {
 }
 
 struct Scene {
-    limits: Limits,
+    limits: TreeLimits,
     tree: Tree,
-    records: Vec<Record>,
+    records: Vec<TreeRecord>,
     now: i64,
     names: BTreeMap<String, AgentId>,
     tasks: HashMap<AgentId, SubmissionId>,
@@ -70,7 +73,7 @@ struct Scene {
 }
 
 impl Scene {
-    fn new(limits: Limits) -> Self {
+    fn new(limits: TreeLimits) -> Self {
         let session = SessionId(Uuid::from_u128(0));
         let mut tree = Tree::empty(limits.clone());
         let effects = tree.plant(session, TimeMs(0));
@@ -119,34 +122,34 @@ impl Scene {
         }
     }
 
-    fn command(&mut self, words: &[&str]) -> What {
+    fn command(&mut self, words: &[&str]) -> TreeAction {
         match *words {
             ["spawn", by, name, ref options @ ..] => self.spawn(by, name, options),
             ["send", from, to, ref options @ ..] => self.send(from, to, options),
-            ["wait", by, ref on @ ..] => self.wait(by, on, Until::End),
-            ["listen", by, ref on @ ..] => self.wait(by, on, Until::EndOrMail),
+            ["wait", by, ref on @ ..] => self.wait(by, on, WaitCondition::End),
+            ["listen", by, ref on @ ..] => self.wait(by, on, WaitCondition::EndOrMail),
             ["ping", from, to] => {
-                let letter = Letter {
-                    from: Sender::Watchdog(self.agent(from)),
+                let letter = SendCommand {
+                    from: MailSender::Watchdog(self.agent(from)),
                     to: self.agent(to),
                     message: self.new_message(),
-                    urgency: Urgency::Regular,
-                    form: Form::Words,
+                    urgency: SendUrgency::Regular,
+                    form: MessageForm::Words,
                 };
-                What::Send(letter)
+                TreeAction::Send(letter)
             }
-            ["timeout", wait] => What::TimeOut {
+            ["timeout", wait] => TreeAction::TimeOut {
                 wait: wait_id(wait),
             },
-            ["unwait", wait] => What::StopWaiting {
+            ["unwait", wait] => TreeAction::StopWaiting {
                 wait: wait_id(wait),
             },
-            ["resume", by, agent] => What::Resume {
+            ["resume", by, agent] => TreeAction::Resume {
                 by: self.caller(by),
                 agent: self.agent(agent),
             },
-            ["suspend"] => What::Suspend,
-            ["sweep"] => What::Sweep,
+            ["suspend"] => TreeAction::Suspend,
+            ["sweep"] => TreeAction::Sweep,
             ["started", agent, ref task @ ..] => {
                 let agent = self.agent(agent);
                 let task = match task {
@@ -156,18 +159,20 @@ impl Scene {
                 let message = self.message_called(task);
                 let task = message.map_or_else(|| task.into(), MessageId::task);
                 self.tasks.insert(agent, task.clone());
-                report(agent, Report::Started { task, message })
+                report(agent, TaskReport::Started { task, message })
             }
             ["end", agent, ref rest @ ..] => self.end(agent, rest),
             ["took", agent, ref messages @ ..] => {
                 let found = messages.iter().map(|label| self.message(label)).collect();
-                report(self.agent(agent), Report::Took { messages: found })
+                report(self.agent(agent), TaskReport::Took { messages: found })
             }
-            ["busy", agent, on] => report(self.agent(agent), Report::Waiting { on: on_what(on) }),
-            ["unblock", agent] => report(self.agent(agent), Report::Unblocked),
+            ["busy", agent, on] => {
+                report(self.agent(agent), TaskReport::Waiting { on: on_what(on) })
+            }
+            ["unblock", agent] => report(self.agent(agent), TaskReport::Unblocked),
             ["taken", agent, wait] => report(
                 self.agent(agent),
-                Report::WaitTaken {
+                TaskReport::WaitTaken {
                     wait: wait_id(wait),
                 },
             ),
@@ -176,8 +181,8 @@ impl Scene {
         }
     }
 
-    fn wait(&self, by: &str, on: &[&str], until: Until) -> What {
-        What::Wait {
+    fn wait(&self, by: &str, on: &[&str], until: WaitCondition) -> TreeAction {
+        TreeAction::Wait {
             by: self.caller(by),
             on: match on {
                 ["any"] => WaitFor::AnyChild,
@@ -187,24 +192,24 @@ impl Scene {
         }
     }
 
-    fn spawn(&mut self, by: &str, name: &str, options: &[&str]) -> What {
+    fn spawn(&mut self, by: &str, name: &str, options: &[&str]) -> TreeAction {
         let message = self.new_message();
         let mut session = message.0.as_u128() << 96;
-        let mut bond = Bond::default();
+        let mut bond = ParentLink::default();
         let mut first = Some(message);
         for option in options {
             match *option {
                 "bound" => bond.on_parent_interrupt = OnParentInterrupt::Cancel,
                 "once" => bond.callback = CallbackMode::Once,
                 "silent" => bond.callback = CallbackMode::Off,
-                "family" => bond.reach = Reach::Family,
-                "to_parent" => bond.reach = Reach::Parent,
+                "family" => bond.reach = MessageReach::Family,
+                "to_parent" => bond.reach = MessageReach::Parent,
                 "ready" => first = None,
                 "abba" => session = 0xabba << 112,
                 _ => panic!("not an option: {option}"),
             }
         }
-        What::Spawn(Spawn {
+        TreeAction::Spawn(SpawnCommand {
             by: self.caller(by).into(),
             session: SessionId(Uuid::from_u128(session)),
             name: name.to_owned(),
@@ -217,34 +222,34 @@ impl Scene {
         })
     }
 
-    fn send(&mut self, from: &str, to: &str, options: &[&str]) -> What {
+    fn send(&mut self, from: &str, to: &str, options: &[&str]) -> TreeAction {
         let from = match self.caller(from) {
-            Caller::User => Sender::User,
-            Caller::Agent(agent) => Sender::Agent(agent),
+            Caller::User => MailSender::User,
+            Caller::Agent(agent) => MailSender::Agent(agent),
         };
         let (urgency, again) = match options {
-            [] | ["picture"] => (Urgency::Regular, None),
-            ["!"] => (Urgency::Interrupt, None),
-            ["again", label] => (Urgency::Regular, Some(*label)),
+            [] | ["picture"] => (SendUrgency::Regular, None),
+            ["!"] => (SendUrgency::Interrupt, None),
+            ["again", label] => (SendUrgency::Regular, Some(*label)),
             _ => panic!("not options: {options:?}"),
         };
         let message = match again {
             Some(label) => self.message(label),
             None => self.new_message(),
         };
-        What::Send(Letter {
+        TreeAction::Send(SendCommand {
             from,
             to: self.agent(to),
             message,
             urgency,
             form: match options {
-                ["picture"] => Form::Parts,
-                _ => Form::Words,
+                ["picture"] => MessageForm::Parts,
+                _ => MessageForm::Words,
             },
         })
     }
 
-    fn end(&mut self, agent: &str, rest: &[&str]) -> What {
+    fn end(&mut self, agent: &str, rest: &[&str]) -> TreeAction {
         let agent = self.agent(agent);
         let (outcome, task) = match *rest {
             [outcome] => (outcome, self.tasks[&agent].clone()),
@@ -259,10 +264,10 @@ impl Scene {
             "budget" => TaskOutcome::BudgetExceeded,
             other => panic!("not an outcome: {other}"),
         };
-        report(agent, Report::Ended { task, outcome })
+        report(agent, TaskReport::Ended { task, outcome })
     }
 
-    fn stop(&mut self, verb: &str, by: &str, targets: &[&str]) -> What {
+    fn stop(&mut self, verb: &str, by: &str, targets: &[&str]) -> TreeAction {
         let verb = match verb {
             "interrupt" => StopVerb::Interrupt,
             "cancel" => StopVerb::Cancel,
@@ -275,7 +280,7 @@ impl Scene {
             [targets @ .., "dry"] => (targets, StopMode::DryRun),
             targets => (targets, StopMode::Act),
         };
-        What::Stop(Stop {
+        TreeAction::Stop(StopCommand {
             by: self.caller(by),
             verb,
             targets: targets.iter().map(|name| self.agent(name)).collect(),
@@ -283,22 +288,22 @@ impl Scene {
         })
     }
 
-    fn apply(&mut self, what: What) {
+    fn apply(&mut self, what: TreeAction) {
         let at = TimeMs(self.now);
-        match self.tree.apply(Command { at, what }) {
+        match self.tree.apply(TreeCommand { at, what }) {
             Ok(effects) => self.perform(effects),
             Err(refusal) => writeln!(self.shown, "refused: {refusal}").unwrap(),
         }
     }
 
-    fn perform(&mut self, effects: Vec<Effect>) {
+    fn perform(&mut self, effects: Vec<TreeEffect>) {
         let mut starts = Vec::new();
         for effect in &effects {
-            if let Effect::Persist(record) = effect {
+            if let TreeEffect::Persist(record) = effect {
                 self.learn(&record.fact);
                 self.records.push(record.clone());
             }
-            if let Effect::StartTask {
+            if let TreeEffect::StartTask {
                 agent,
                 task,
                 message,
@@ -317,18 +322,18 @@ impl Scene {
         }
         if !self.slow {
             for (agent, task, message) in starts {
-                self.apply(report(agent, Report::Started { task, message }));
+                self.apply(report(agent, TaskReport::Started { task, message }));
             }
         }
     }
 
-    fn learn(&mut self, fact: &Fact) {
+    fn learn(&mut self, fact: &TreeFact) {
         match fact {
-            Fact::Born(birth) => {
+            TreeFact::Born(birth) => {
                 let name = birth.path.rsplit('/').next().unwrap();
                 self.names.insert(name.to_owned(), birth.agent);
             }
-            Fact::Ended {
+            TreeFact::Ended {
                 agent,
                 callback: Some(callback),
                 ..
@@ -348,23 +353,23 @@ impl Scene {
         assert_eq!(misfits, []);
         assert_eq!(tree.memory(), self.tree.memory());
         self.tree = tree;
-        self.apply(What::Recover);
+        self.apply(TreeAction::Recover);
     }
 
-    fn line(&self, effect: Effect) -> Option<String> {
+    fn line(&self, effect: TreeEffect) -> Option<String> {
         Some(match effect {
-            Effect::Persist(record) if self.show_facts => {
+            TreeEffect::Persist(record) if self.show_facts => {
                 format!(
                     "write {}: {}",
                     self.name(record.log),
                     self.fact(record.fact)
                 )
             }
-            Effect::Emit(notice) if self.show_notices => self.notice(notice),
-            Effect::Persist(_) | Effect::Emit(_) => return None,
-            Effect::Load { agent } => format!("load {}", self.name(agent)),
-            Effect::Unload { agent } => format!("unload {}", self.name(agent)),
-            Effect::StartTask {
+            TreeEffect::Emit(notice) if self.show_notices => self.notice(notice),
+            TreeEffect::Persist(_) | TreeEffect::Emit(_) => return None,
+            TreeEffect::Load { agent } => format!("load {}", self.name(agent)),
+            TreeEffect::Unload { agent } => format!("unload {}", self.name(agent)),
+            TreeEffect::StartTask {
                 agent,
                 message,
                 ahead,
@@ -374,69 +379,71 @@ impl Scene {
                 told.push(self.label(&message));
                 format!("start {} with {}", self.name(agent), told.join(" "))
             }
-            Effect::AbortTask { agent, why, .. } => {
+            TreeEffect::AbortTask { agent, why, .. } => {
                 format!("abort {}: {why:?}", self.name(agent))
             }
-            Effect::Poke { agent } => format!("poke {}", self.name(agent)),
-            Effect::Proceed { agent } => format!("proceed {}", self.name(agent)),
-            Effect::AnswerWait { wait, answer } => {
+            TreeEffect::Poke { agent } => format!("poke {}", self.name(agent)),
+            TreeEffect::Proceed { agent } => format!("proceed {}", self.name(agent)),
+            TreeEffect::AnswerWait { wait, answer } => {
                 format!("answer w{}: {}", wait.0, self.wait_answer(answer))
             }
-            Effect::Shut { agent } => format!("shut {}", self.name(agent)),
-            Effect::Answer(answer) => format!("= {}", self.answer(answer)),
+            TreeEffect::Shut { agent } => format!("shut {}", self.name(agent)),
+            TreeEffect::Answer(answer) => format!("= {}", self.answer(answer)),
         })
     }
 
-    fn fact(&self, fact: Fact) -> String {
+    fn fact(&self, fact: TreeFact) -> String {
         let labels = |messages: Vec<MessageId>| {
             let labels: Vec<&str> = messages.iter().map(|message| self.label(message)).collect();
             labels.join(" ")
         };
         match fact {
-            Fact::Rooted { .. } => "rooted".to_owned(),
-            Fact::Born(birth) => format!("born {}", birth.path),
-            Fact::Sent { to, envelope } => {
+            TreeFact::Rooted { .. } => "rooted".to_owned(),
+            TreeFact::Born(birth) => format!("born {}", birth.path),
+            TreeFact::Sent { to, envelope } => {
                 format!("sent {} to {}", self.messages[&envelope.id], self.name(to))
             }
-            Fact::Started { message, .. } => match message {
+            TreeFact::Started { message, .. } => match message {
                 Some(message) => format!("started with {}", self.messages[&message]),
                 None => "started".to_owned(),
             },
-            Fact::Took { messages, .. } => format!("took {}", labels(messages)),
-            Fact::Consumed { messages, .. } => format!("consumed {}", labels(messages)),
-            Fact::Ended { end, callback, .. } => match callback {
+            TreeFact::Took { messages, .. } => format!("took {}", labels(messages)),
+            TreeFact::Consumed { messages, .. } => format!("consumed {}", labels(messages)),
+            TreeFact::Ended { end, callback, .. } => match callback {
                 Some(callback) => format!("ended {end:?}, {}", self.messages[&callback.id]),
                 None => format!("ended {end:?}"),
             },
-            Fact::StopAsked { agent, stop, .. } => format!("asked {}: {stop:?}", self.name(agent)),
-            Fact::Halted { end, .. } => format!("halted {end:?}"),
-            Fact::Withdrawn { .. } => "withdrawn".to_owned(),
-            Fact::Shut { .. } => "shut".to_owned(),
-            Fact::Reopened { .. } => "reopened".to_owned(),
-            Fact::Released { agent } => format!("released {}", self.name(agent)),
-            Fact::Pruned { agent } => format!("pruned {}", self.name(agent)),
-            Fact::Rebound { agent, callback } => {
+            TreeFact::StopAsked { agent, stop, .. } => {
+                format!("asked {}: {stop:?}", self.name(agent))
+            }
+            TreeFact::Halted { end, .. } => format!("halted {end:?}"),
+            TreeFact::Withdrawn { .. } => "withdrawn".to_owned(),
+            TreeFact::Shut { .. } => "shut".to_owned(),
+            TreeFact::Reopened { .. } => "reopened".to_owned(),
+            TreeFact::Released { agent } => format!("released {}", self.name(agent)),
+            TreeFact::Pruned { agent } => format!("pruned {}", self.name(agent)),
+            TreeFact::Rebound { agent, callback } => {
                 format!("rebound {} {callback:?}", self.name(agent))
             }
-            Fact::Kept(keepsake) => format!("kept {keepsake:?}"),
+            TreeFact::Kept(keepsake) => format!("kept {keepsake:?}"),
         }
     }
 
-    fn notice(&self, notice: Notice) -> String {
+    fn notice(&self, notice: TreeNotice) -> String {
         match notice {
-            Notice::Created { agent } => format!("tell created {}", self.name(agent)),
-            Notice::Deleted { agent } => format!("tell deleted {}", self.name(agent)),
-            Notice::Status { agent, status, .. } => {
+            TreeNotice::Created { agent } => format!("tell created {}", self.name(agent)),
+            TreeNotice::Deleted { agent } => format!("tell deleted {}", self.name(agent)),
+            TreeNotice::Status { agent, status, .. } => {
                 format!("tell {} is {}", self.name(agent), shown(status))
             }
-            Notice::Reopened { agent, status } => {
+            TreeNotice::Reopened { agent, status } => {
                 format!("tell {} is {} again", self.name(agent), shown(status))
             }
-            Notice::ChildrenCancelled { parent, children } => {
+            TreeNotice::ChildrenCancelled { parent, children } => {
                 let names: Vec<String> = children.iter().map(|it| self.name(*it)).collect();
                 format!("tell {} cancelled {}", self.name(parent), names.join(" "))
             }
-            Notice::Inbox { agent, depth } => format!(
+            TreeNotice::Inbox { agent, depth } => format!(
                 "tell {} has {} + {} mail",
                 self.name(agent),
                 depth.messages,
@@ -445,26 +452,26 @@ impl Scene {
         }
     }
 
-    fn answer(&self, answer: Answer) -> String {
+    fn answer(&self, answer: CommandReply) -> String {
         match answer {
-            Answer::Spawned {
+            CommandReply::Spawned {
                 agent,
                 path,
                 status,
             } => format!("{agent} {path} {}", shown(status)),
-            Answer::Receipt(receipt) => match receipt {
-                Receipt::Delivered => "delivered".to_owned(),
-                Receipt::Queued { position } => format!("queued {position}"),
-                Receipt::Held { why } => format!("held {why:?}"),
-                Receipt::Dead { why } => format!("dead {why:?}"),
+            CommandReply::Receipt(receipt) => match receipt {
+                DeliveryReceipt::Delivered => "delivered".to_owned(),
+                DeliveryReceipt::Queued { position } => format!("queued {position}"),
+                DeliveryReceipt::Held { why } => format!("held {why:?}"),
+                DeliveryReceipt::Dead { why } => format!("dead {why:?}"),
             },
-            Answer::Waiting { wait } => format!("w{}", wait.0),
-            Answer::Plan(plan) => self.plan(plan),
-            Answer::Resumed { status, .. } => shown(status),
+            CommandReply::Waiting { wait } => format!("w{}", wait.0),
+            CommandReply::Plan(plan) => self.plan(plan),
+            CommandReply::Resumed { status, .. } => shown(status),
         }
     }
 
-    fn plan(&self, plan: Plan) -> String {
+    fn plan(&self, plan: StopPlan) -> String {
         let mut parts: Vec<String> = Vec::new();
         for touch in plan.touched {
             parts.push(format!("{:?} {}", touch.action, self.name(touch.agent)));
@@ -546,12 +553,12 @@ impl Scene {
     }
 }
 
-fn line_of(record: &Record) -> String {
+fn line_of(record: &TreeRecord) -> String {
     serde_json::to_string(record).unwrap()
 }
 
-fn report(agent: AgentId, report: Report) -> What {
-    What::Report { agent, report }
+fn report(agent: AgentId, report: TaskReport) -> TreeAction {
+    TreeAction::Report { agent, report }
 }
 
 fn wait_id(text: &str) -> WaitId {
@@ -562,11 +569,11 @@ fn on_what(text: &str) -> WaitingOn {
     serde_json::from_value(text.into()).unwrap()
 }
 
-fn shown(status: Status) -> String {
+fn shown(status: CurrentStatus) -> String {
     match status {
-        Status::Queued { position } => format!("queued {position}"),
-        Status::Waiting { on } => format!("waiting on {on:?}").to_lowercase(),
-        Status::Interrupted { why } => format!("interrupted ({why:?})").to_lowercase(),
+        CurrentStatus::Queued { position } => format!("queued {position}"),
+        CurrentStatus::Waiting { on } => format!("waiting on {on:?}").to_lowercase(),
+        CurrentStatus::Interrupted { why } => format!("interrupted ({why:?})").to_lowercase(),
         other => other.row().agents.to_owned(),
     }
 }

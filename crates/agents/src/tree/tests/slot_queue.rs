@@ -3,12 +3,12 @@ use std::fmt::Write;
 use expect_test::expect;
 
 use super::scene::{check_with, play};
-use crate::tree::Limits;
+use crate::tree::TreeLimits;
 
 fn check(slots: usize, script: &str, expected: expect_test::Expect) {
-    let limits = Limits {
+    let limits = TreeLimits {
         max_threads: slots,
-        ..Limits::default()
+        ..TreeLimits::default()
     };
     check_with(limits, script, expected);
 }

@@ -1,18 +1,18 @@
 //! Which agent of which tree a person means.
 
 use anyhow::anyhow;
-use troupe_agents::tree::AddressError;
+use troupe_agents::tree::AgentAddressError;
 use troupe_protocol::{AgentId, SessionId};
-use troupe_store::{Error, ListQuery, Store};
+use troupe_store::{ListQuery, SessionStore, StoreError};
 
-use super::Site;
-use super::chronicle::Chronicle;
-use crate::failure::Failure;
+use super::CommandSite;
+use super::logged_tree::LoggedTree;
+use crate::failure::CommandFailure;
 use crate::limits::SESSIONS_SEARCHED_MAX;
 
 /// How a person says it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-enum Address<'a> {
+enum AgentAddress<'a> {
     /// The root of the newest tree of this directory.
     Newest,
     /// An agent of that tree.
@@ -23,7 +23,7 @@ enum Address<'a> {
     Either(&'a str),
 }
 
-impl<'a> Address<'a> {
+impl<'a> AgentAddress<'a> {
     fn parse(text: Option<&'a str>) -> Self {
         let Some(text) = text.map(str::trim).filter(|text| !text.is_empty()) else {
             return Self::Newest;
@@ -39,28 +39,28 @@ impl<'a> Address<'a> {
 
 /// A tree and the agent that is meant.
 #[derive(Debug)]
-pub struct Target {
-    pub tree: Chronicle,
+pub struct AgentTarget {
+    pub tree: LoggedTree,
     pub agent: AgentId,
 }
 
 /// Finds it, or says why there is none.
-pub async fn find(site: &Site, text: Option<&str>) -> Result<Target, Failure> {
+pub async fn find(site: &CommandSite, text: Option<&str>) -> Result<AgentTarget, CommandFailure> {
     let found = find_or_none(site, text).await?;
-    found.ok_or_else(|| Failure::not_started(anyhow!(nothing_yet(site))))
+    found.ok_or_else(|| CommandFailure::not_started(anyhow!(nothing_yet(site))))
 }
 
 /// Tells whether an address that leads to a root is about that agent, and not about its tree.
 pub fn names_root(text: Option<&str>) -> bool {
-    match Address::parse(text) {
-        Address::Newest => false,
-        Address::Here(_) | Address::There { .. } => true,
-        Address::Either(text) => text == "root" || text.parse() == Ok(AgentId::ROOT.0),
+    match AgentAddress::parse(text) {
+        AgentAddress::Newest => false,
+        AgentAddress::Here(_) | AgentAddress::There { .. } => true,
+        AgentAddress::Either(text) => text == "root" || text.parse() == Ok(AgentId::ROOT.0),
     }
 }
 
 /// What is said when there is no tree to speak of.
-pub fn nothing_yet(site: &Site) -> String {
+pub fn nothing_yet(site: &CommandSite) -> String {
     format!(
         "no agents yet in {}; a session gets some when its model spawns them, and \
          `troupe demo agents` shows how that looks",
@@ -70,56 +70,64 @@ pub fn nothing_yet(site: &Site) -> String {
 
 /// Finds the session that is meant if it has no agents: the one that is named, or else the one of
 /// this directory that changed last.
-pub async fn lone_session(site: &Site, text: Option<&str>) -> Result<Option<SessionId>, Failure> {
-    let session = match Address::parse(text) {
-        Address::Newest => newest_session(site).await?,
-        Address::Either(text) => resolve(site, text).await.ok(),
-        Address::Here(_) | Address::There { .. } => None,
+pub async fn lone_session(
+    site: &CommandSite,
+    text: Option<&str>,
+) -> Result<Option<SessionId>, CommandFailure> {
+    let session = match AgentAddress::parse(text) {
+        AgentAddress::Newest => newest_session(site).await?,
+        AgentAddress::Either(text) => resolve(site, text).await.ok(),
+        AgentAddress::Here(_) | AgentAddress::There { .. } => None,
     };
     let Some(session) = session else {
         return Ok(None);
     };
     let place = site.store.tree_of(session).await;
-    let is_lone = place.map_err(Failure::not_started)?.is_none();
+    let is_lone = place.map_err(CommandFailure::not_started)?.is_none();
     Ok(is_lone.then_some(session))
 }
 
-async fn newest_session(site: &Site) -> Result<Option<SessionId>, Failure> {
+async fn newest_session(site: &CommandSite) -> Result<Option<SessionId>, CommandFailure> {
     let query = ListQuery {
         cwds: vec![site.cwd.clone()],
         limit: Some(1),
         ..ListQuery::default()
     };
     let page = site.store.list(&query).await;
-    let sessions = page.map_err(Failure::not_started)?.sessions;
+    let sessions = page.map_err(CommandFailure::not_started)?.sessions;
     Ok(sessions.first().map(|session| session.id))
 }
 
 /// Returns `None` if nothing was named and this directory has no tree.
-pub async fn find_or_none(site: &Site, text: Option<&str>) -> Result<Option<Target>, Failure> {
-    match Address::parse(text) {
-        Address::Newest => match newest(site).await? {
-            Some(tree) => Ok(Some(Target {
+pub async fn find_or_none(
+    site: &CommandSite,
+    text: Option<&str>,
+) -> Result<Option<AgentTarget>, CommandFailure> {
+    match AgentAddress::parse(text) {
+        AgentAddress::Newest => match newest(site).await? {
+            Some(tree) => Ok(Some(AgentTarget {
                 tree,
                 agent: AgentId::ROOT,
             })),
             None => Ok(None),
         },
-        Address::Here(agent) => match newest(site).await? {
+        AgentAddress::Here(agent) => match newest(site).await? {
             Some(tree) => within(tree, agent).map(Some),
             None => Ok(None),
         },
-        Address::There { session, agent } => {
-            let session = resolve(site, session).await.map_err(Failure::not_started)?;
+        AgentAddress::There { session, agent } => {
+            let session = resolve(site, session)
+                .await
+                .map_err(CommandFailure::not_started)?;
             within(of_session(site, session).await?.tree, agent).map(Some)
         }
-        Address::Either(text) => either(site, text).await.map(Some),
+        AgentAddress::Either(text) => either(site, text).await.map(Some),
     }
 }
 
 /// A number is an agent's if there is one of that number: it is the shorter thing to type.
 /// Anything else is a session first, because its name need not be told from a path's end.
-async fn either(site: &Site, text: &str) -> Result<Target, Failure> {
+async fn either(site: &CommandSite, text: &str) -> Result<AgentTarget, CommandFailure> {
     let is_number = text.parse::<u32>().is_ok() || text == "root";
     let mut here = None;
     if is_number {
@@ -130,34 +138,34 @@ async fn either(site: &Site, text: &str) -> Result<Target, Failure> {
     }
     match resolve(site, text).await {
         Ok(session) => of_session(site, session).await,
-        Err(Error::NotFound { what }) => {
+        Err(StoreError::NotFound { what }) => {
             let here = match here {
                 Some(tree) => Some(tree),
                 None => newest(site).await?,
             };
             match here {
                 Some(tree) => within(tree, text),
-                None => Err(Failure::not_started(Error::NotFound { what })),
+                None => Err(CommandFailure::not_started(StoreError::NotFound { what })),
             }
         }
-        Err(error) => Err(Failure::not_started(error)),
+        Err(error) => Err(CommandFailure::not_started(error)),
     }
 }
 
-fn within(tree: Chronicle, agent: &str) -> Result<Target, Failure> {
+fn within(tree: LoggedTree, agent: &str) -> Result<AgentTarget, CommandFailure> {
     match tree.resolve(agent) {
-        Ok(agent) => Ok(Target { tree, agent }),
-        Err(error @ AddressError::Unknown(_)) => {
+        Ok(agent) => Ok(AgentTarget { tree, agent }),
+        Err(error @ AgentAddressError::Unknown(_)) => {
             let root = tree.root.short();
             let hint =
                 format!("in the tree of session {root}; `troupe agents tree {root}` shows it");
-            Err(Failure::not_started(anyhow!("{error} {hint}")))
+            Err(CommandFailure::not_started(anyhow!("{error} {hint}")))
         }
-        Err(error) => Err(Failure::not_started(error)),
+        Err(error) => Err(CommandFailure::not_started(error)),
     }
 }
 
-async fn resolve(site: &Site, text: &str) -> Result<SessionId, Error> {
+async fn resolve(site: &CommandSite, text: &str) -> Result<SessionId, StoreError> {
     // A full id needs no index.
     match text.parse() {
         Ok(id) => Ok(id),
@@ -165,23 +173,23 @@ async fn resolve(site: &Site, text: &str) -> Result<SessionId, Error> {
     }
 }
 
-async fn of_session(site: &Site, session: SessionId) -> Result<Target, Failure> {
+async fn of_session(site: &CommandSite, session: SessionId) -> Result<AgentTarget, CommandFailure> {
     let place = site.store.tree_of(session).await;
-    let Some(place) = place.map_err(Failure::not_started)? else {
-        return Err(Failure::not_started(anyhow!(
+    let Some(place) = place.map_err(CommandFailure::not_started)? else {
+        return Err(CommandFailure::not_started(anyhow!(
             "session {} has no agents; `troupe sessions show {}` prints its conversation",
             session.short(),
             session.short()
         )));
     };
-    Ok(Target {
-        tree: Chronicle::read(&site.store, place.root).await?,
+    Ok(AgentTarget {
+        tree: LoggedTree::read(&site.store, place.root).await?,
         agent: place.agent,
     })
 }
 
 /// Finds the tree of this directory whose session changed last.
-async fn newest(site: &Site) -> Result<Option<Chronicle>, Failure> {
+async fn newest(site: &CommandSite) -> Result<Option<LoggedTree>, CommandFailure> {
     let query = ListQuery {
         cwds: vec![site.cwd.clone()],
         limit: Some(SESSIONS_SEARCHED_MAX),
@@ -191,11 +199,11 @@ async fn newest(site: &Site) -> Result<Option<Chronicle>, Failure> {
         .store
         .list(&query)
         .await
-        .map_err(Failure::not_started)?;
+        .map_err(CommandFailure::not_started)?;
     for session in page.sessions {
         let place = site.store.tree_of(session.id).await;
-        if let Some(place) = place.map_err(Failure::not_started)? {
-            return Chronicle::read(&site.store, place.root).await.map(Some);
+        if let Some(place) = place.map_err(CommandFailure::not_started)? {
+            return LoggedTree::read(&site.store, place.root).await.map(Some);
         }
     }
     Ok(None)
@@ -203,12 +211,12 @@ async fn newest(site: &Site) -> Result<Option<Chronicle>, Failure> {
 
 #[cfg(test)]
 mod tests {
-    use super::Address::{Either, Here, Newest, There};
+    use super::AgentAddress::{Either, Here, Newest, There};
     use super::*;
 
     #[test]
     fn addresses() {
-        let check = |text, expected| assert_eq!(Address::parse(text), expected);
+        let check = |text, expected| assert_eq!(AgentAddress::parse(text), expected);
         check(None, Newest);
         check(Some(" "), Newest);
         check(Some("2"), Either("2"));

@@ -4,19 +4,19 @@ use anyhow::anyhow;
 use serde_json::json;
 use troupe_protocol::approval::{ReviewDecision, in_full};
 use troupe_protocol::{AgentId, EventMsg};
-use troupe_store::{ApprovalRow, Store};
+use troupe_store::{ApprovalRow, SessionStore};
 
 use super::address;
-use super::chronicle::Chronicle;
-use super::{Shown, Site, told};
+use super::logged_tree::LoggedTree;
+use super::{CommandSite, OutputAudience, print_answer};
 use crate::commands::{print, tell};
-use crate::control::{Request, client};
-use crate::failure::{Exit, Failure, Outcome};
+use crate::control::{ControlRequest, client};
+use crate::failure::{CommandExit, CommandFailure, Outcome};
 use crate::terminal;
 
 /// What can be said.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
-pub enum Word {
+pub enum AnswerChoice {
     /// This once.
     Approve,
     /// The same again too, as long as the session lasts.
@@ -30,30 +30,30 @@ pub enum Word {
     Abort,
 }
 
-impl From<Word> for ReviewDecision {
-    fn from(word: Word) -> Self {
+impl From<AnswerChoice> for ReviewDecision {
+    fn from(word: AnswerChoice) -> Self {
         match word {
-            Word::Approve => Self::Approved,
-            Word::ApproveForSession => Self::ApprovedForSession,
-            Word::ApproveAlways => Self::ApprovedAlways,
-            Word::Deny => Self::Denied,
-            Word::Abort => Self::Abort,
+            AnswerChoice::Approve => Self::Approved,
+            AnswerChoice::ApproveForSession => Self::ApprovedForSession,
+            AnswerChoice::ApproveAlways => Self::ApprovedAlways,
+            AnswerChoice::Deny => Self::Denied,
+            AnswerChoice::Abort => Self::Abort,
         }
     }
 }
 
 /// Lists what is asked in the newest tree of this directory.
-pub async fn list(site: &Site, shown: Shown) -> Outcome {
+pub async fn list(site: &CommandSite, shown: OutputAudience) -> Outcome {
     let Some(target) = address::find_or_none(site, None).await? else {
-        if shown == Shown::Programs {
+        if shown == OutputAudience::Programs {
             print("{\"questions\":[]}\n")?;
         }
         tell(&address::nothing_yet(site));
-        return Ok(Exit::Success);
+        return Ok(CommandExit::Success);
     };
     let open = open(site, &target.tree).await?;
     let text = match shown {
-        Shown::Programs => {
+        OutputAudience::Programs => {
             let mut questions = Vec::new();
             for row in &open {
                 questions.push(object(row, asked(site, row).await?.as_ref()));
@@ -61,7 +61,7 @@ pub async fn list(site: &Site, shown: Shown) -> Outcome {
             let listed = json!({"root": target.tree.root, "questions": questions});
             terminal::harmless_json(&listed.to_string()) + "\n"
         }
-        Shown::People => {
+        OutputAudience::People => {
             let root = target.tree.root.short();
             let mut text = String::new();
             for row in &open {
@@ -74,11 +74,16 @@ pub async fn list(site: &Site, shown: Shown) -> Outcome {
         tell("nobody asks anything");
     }
     print(&text)?;
-    Ok(Exit::Success)
+    Ok(CommandExit::Success)
 }
 
 /// Answers one question, through the process that runs the tree.
-pub async fn give(site: &Site, question: &str, word: Word, shown: Shown) -> Outcome {
+pub async fn give(
+    site: &CommandSite,
+    question: &str,
+    word: AnswerChoice,
+    shown: OutputAudience,
+) -> Outcome {
     let (session, question) = match question.split_once(':') {
         Some((session, question)) if !question.is_empty() && !session.contains('/') => (
             Some(session).filter(|session| !session.is_empty()),
@@ -93,7 +98,7 @@ pub async fn give(site: &Site, question: &str, word: Word, shown: Shown) -> Outc
     let row = match meant.as_slice() {
         [row] => row,
         [] => {
-            return Err(Failure::failed(anyhow!(
+            return Err(CommandFailure::failed(anyhow!(
                 "nothing is asked under {question} in the tree of session {}; `troupe agents \
                  answer` lists what is",
                 root.short()
@@ -101,15 +106,19 @@ pub async fn give(site: &Site, question: &str, word: Word, shown: Shown) -> Outc
         }
         several => {
             let ids: Vec<String> = several.iter().map(|row| id(row)).collect();
-            return Err(Failure::failed(anyhow!(
+            return Err(CommandFailure::failed(anyhow!(
                 "{question} asks several things: {}",
                 ids.join(", ")
             )));
         }
     };
     let whole = asked(site, row).await?;
-    if let (Word::Approve | Word::ApproveForSession | Word::ApproveAlways, None) = (word, &whole) {
-        return Err(Failure::failed(anyhow!(
+    if let (
+        AnswerChoice::Approve | AnswerChoice::ApproveForSession | AnswerChoice::ApproveAlways,
+        None,
+    ) = (word, &whole)
+    {
+        return Err(CommandFailure::failed(anyhow!(
             "what {} asks cannot be read from its log, so nobody can agree to it; deny it",
             id(row)
         )));
@@ -122,24 +131,24 @@ pub async fn give(site: &Site, question: &str, word: Word, shown: Shown) -> Outc
         } else {
             "no rule can stand for this command"
         };
-        return Err(Failure::failed(anyhow!(
+        return Err(CommandFailure::failed(anyhow!(
             "this is not offered for {}: {why}; say approve",
             id(row)
         )));
     }
     // Also who was told the id by somebody else sees what the word is about, before it counts.
-    if shown == Shown::People {
+    if shown == OutputAudience::People {
         tell(page(&root.short(), row, whole.as_ref()).trim_end());
     }
-    let request = Request::Answer {
+    let request = ControlRequest::Answer {
         agent: row.agent,
         call_id: row.call_id.clone(),
         decision: word.into(),
     };
     let answer = client::ask(site.home.path(), root, &request).await;
-    match answer.map_err(Failure::failed)? {
-        Some(answer) => told::print(answer, &request, shown),
-        None => Err(Failure::failed(anyhow!(
+    match answer.map_err(CommandFailure::failed)? {
+        Some(answer) => print_answer::print(answer, &request, shown),
+        None => Err(CommandFailure::failed(anyhow!(
             "no process runs this tree any more, so nobody asks; `troupe agents resume {}` goes \
              on with it",
             root.short()
@@ -148,12 +157,12 @@ pub async fn give(site: &Site, question: &str, word: Word, shown: Shown) -> Outc
 }
 
 /// Returns what is asked, as long as somebody runs the tree to ask it.
-async fn open(site: &Site, tree: &Chronicle) -> Result<Vec<ApprovalRow>, Failure> {
+async fn open(site: &CommandSite, tree: &LoggedTree) -> Result<Vec<ApprovalRow>, CommandFailure> {
     if !client::is_there(site.home.path(), tree.root).await {
         return Ok(Vec::new());
     }
     let open = site.store.open_approvals(tree.root).await;
-    open.map_err(Failure::failed)
+    open.map_err(CommandFailure::failed)
 }
 
 /// Returns the id under which the root's clients know a question.
@@ -177,8 +186,11 @@ fn is_meant(row: &ApprovalRow, text: &str) -> bool {
 }
 
 /// Returns all of what is asked; `None` if it cannot be read.
-async fn asked(site: &Site, row: &ApprovalRow) -> Result<Option<EventMsg>, Failure> {
-    site.store.question(row).await.map_err(Failure::failed)
+async fn asked(site: &CommandSite, row: &ApprovalRow) -> Result<Option<EventMsg>, CommandFailure> {
+    site.store
+        .question(row)
+        .await
+        .map_err(CommandFailure::failed)
 }
 
 /// Returns a question with everything that an answer is about. Its lines are indented, so that
@@ -210,7 +222,7 @@ fn object(row: &ApprovalRow, whole: Option<&EventMsg>) -> serde_json::Value {
 mod tests {
     use serde_json::json;
     use troupe_protocol::SessionId;
-    use troupe_store::{ApprovalKind, Position, UnixMillis};
+    use troupe_store::{ApprovalKind, LogPosition, UnixMillis};
 
     use super::*;
 
@@ -225,7 +237,7 @@ mod tests {
             kind: ApprovalKind::Exec,
             what: "ls".to_owned(),
             asked: UnixMillis(0),
-            position: Position(0),
+            position: LogPosition(0),
         };
         let command = "ls \u{1b}]0;title\u{7} \u{9b}31m \u{202e}~ fr- mr\u{202c}";
         let asked = json!({

@@ -7,26 +7,26 @@ use troupe_protocol::AgentId;
 use troupe_protocol::agent::AgentStatus;
 use unicode_width::UnicodeWidthStr as _;
 
-use super::screen::Screen;
-use crate::control::Row;
+use super::screen::RedrawnScreen;
+use crate::control::AgentListRow;
 use crate::control::row::WAITS_FOR_CHILD;
 use crate::limits::SHOWN_PREVIEW_CHARS_MAX;
-use crate::style::Style;
+use crate::style::TextStyle;
 use crate::terminal::{WindowSize, fitted};
 
 /// How much room a drawing has.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct Room {
+pub struct DrawingSize {
     /// Lines are cut at this width; as long as they are if absent.
     pub columns: Option<usize>,
     /// A taller tree is folded; as tall as it is if absent.
     pub lines: Option<usize>,
 }
 
-impl Room {
+impl DrawingSize {
     /// All of it for a tree that is drawn once; cut and folded where it is drawn again and again,
     /// with so many other lines on the screen.
-    pub fn of_stdout(screen: &Screen, other_lines: usize) -> Self {
+    pub fn of_stdout(screen: &RedrawnScreen, other_lines: usize) -> Self {
         let size = WindowSize::of(&io::stdout());
         let rows = size.map(|size| size.rows.saturating_sub(other_lines).max(1));
         Self {
@@ -38,12 +38,18 @@ impl Room {
 
 /// Draws a line for `top` and each agent below it; the released are below the root. Ages are
 /// counted from `now_ms`.
-pub fn tree(rows: &[Row], top: AgentId, now_ms: i64, style: Style, room: Room) -> String {
-    let mut lines = drawn(rows, top, Fold::Nothing);
+pub fn tree(
+    rows: &[AgentListRow],
+    top: AgentId,
+    now_ms: i64,
+    style: TextStyle,
+    room: DrawingSize,
+) -> String {
+    let mut lines = drawn(rows, top, TreeFolding::Nothing);
     if let Some(most) = room.lines
         && lines.len() > most
     {
-        lines = drawn(rows, top, Fold::Ended);
+        lines = drawn(rows, top, TreeFolding::Ended);
         if lines.len() > most {
             let left_out = lines.split_off(most.saturating_sub(1));
             let agents = left_out.iter().map(TreeLine::agents).sum();
@@ -73,7 +79,7 @@ pub fn tree(rows: &[Row], top: AgentId, now_ms: i64, style: Style, room: Room) -
 
 /// What is left out of a tree.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Fold {
+enum TreeFolding {
     Nothing,
     /// Agents that have ended, with everybody below them: one line tells how many.
     Ended,
@@ -82,12 +88,12 @@ enum Fold {
 struct TreeLine<'a> {
     title: String,
     /// None for a line that stands for several agents.
-    row: Option<&'a Row>,
+    row: Option<&'a AgentListRow>,
     folded: usize,
 }
 
 impl<'a> TreeLine<'a> {
-    fn agent(title: String, row: &'a Row) -> Self {
+    fn agent(title: String, row: &'a AgentListRow) -> Self {
         Self {
             title,
             row: Some(row),
@@ -108,9 +114,9 @@ impl<'a> TreeLine<'a> {
     }
 }
 
-fn drawn(rows: &[Row], top: AgentId, fold: Fold) -> Vec<TreeLine<'_>> {
+fn drawn(rows: &[AgentListRow], top: AgentId, fold: TreeFolding) -> Vec<TreeLine<'_>> {
     let mut lines = Vec::with_capacity(rows.len());
-    let is_top = |row: &&Row| {
+    let is_top = |row: &&AgentListRow| {
         let is_released = top == AgentId::ROOT && row.parent_agent_id.is_none();
         row.agent_id == top || is_released
     };
@@ -127,16 +133,16 @@ fn drawn(rows: &[Row], top: AgentId, fold: Fold) -> Vec<TreeLine<'_>> {
 }
 
 fn branches<'a>(
-    rows: &'a [Row],
+    rows: &'a [AgentListRow],
     of: AgentId,
     indent: &str,
-    fold: Fold,
+    fold: TreeFolding,
     lines: &mut Vec<TreeLine<'a>>,
 ) {
     let children = rows.iter().filter(|row| row.parent_agent_id == Some(of));
-    let (folded, shown): (Vec<&Row>, Vec<&Row>) = match fold {
-        Fold::Nothing => (Vec::new(), children.collect()),
-        Fold::Ended => children.partition(|child| has_ended(rows, child)),
+    let (folded, shown): (Vec<&AgentListRow>, Vec<&AgentListRow>) = match fold {
+        TreeFolding::Nothing => (Vec::new(), children.collect()),
+        TreeFolding::Ended => children.partition(|child| has_ended(rows, child)),
     };
     let mut shown = shown.into_iter().peekable();
     while let Some(child) = shown.next() {
@@ -151,7 +157,7 @@ fn branches<'a>(
         branches(rows, child.agent_id, &indent, fold, lines);
     }
     if !folded.is_empty() {
-        let agents: Vec<&Row> = folded.iter().flat_map(|row| within(rows, row)).collect();
+        let agents: Vec<&AgentListRow> = folded.iter().flat_map(|row| within(rows, row)).collect();
         lines.push(TreeLine {
             title: format!("{indent}└─ {}", counted(&agents)),
             row: None,
@@ -161,7 +167,7 @@ fn branches<'a>(
 }
 
 /// Returns an agent and everybody below it.
-fn within<'a>(rows: &'a [Row], row: &'a Row) -> Vec<&'a Row> {
+fn within<'a>(rows: &'a [AgentListRow], row: &'a AgentListRow) -> Vec<&'a AgentListRow> {
     let mut found = vec![row];
     let mut next = 0;
     while let Some(above) = found.get(next).map(|row| row.agent_id) {
@@ -171,14 +177,14 @@ fn within<'a>(rows: &'a [Row], row: &'a Row) -> Vec<&'a Row> {
     found
 }
 
-fn has_ended(rows: &[Row], row: &Row) -> bool {
+fn has_ended(rows: &[AgentListRow], row: &AgentListRow) -> bool {
     within(rows, row)
         .iter()
         .all(|row| row.status.row().is_final())
 }
 
 /// Says how many agents ended how: "12 completed, 1 errored".
-fn counted(agents: &[&Row]) -> String {
+fn counted(agents: &[&AgentListRow]) -> String {
     let mut counts: Vec<(String, usize)> = Vec::new();
     for agent in agents {
         let word = word(&agent.status);
@@ -192,7 +198,7 @@ fn counted(agents: &[&Row]) -> String {
 }
 
 /// Returns how many agents below this one are at work, if it waits for them.
-fn waits_for(rows: &[Row], row: &Row) -> Option<usize> {
+fn waits_for(rows: &[AgentListRow], row: &AgentListRow) -> Option<usize> {
     let is_done_itself = row.agent_id == AgentId::ROOT && row.status.row().is_final();
     if !is_done_itself && row.detail.as_deref() != Some(WAITS_FOR_CHILD) {
         return None;
@@ -203,7 +209,7 @@ fn waits_for(rows: &[Row], row: &Row) -> Option<usize> {
 }
 
 /// Says everything but the name.
-fn facts(rows: &[Row], row: &Row, now_ms: i64, style: Style) -> String {
+fn facts(rows: &[AgentListRow], row: &AgentListRow, now_ms: i64, style: TextStyle) -> String {
     let waits_for = waits_for(rows, row);
     let standing = match waits_for {
         Some(agents) => format!("waits for {agents}"),
@@ -241,7 +247,7 @@ fn facts(rows: &[Row], row: &Row, now_ms: i64, style: Style) -> String {
 }
 
 /// Says for how long it is so; of who has ended, how long it ran and when that was.
-fn time(status: &AgentStatus, row: &Row, now_ms: i64) -> String {
+fn time(status: &AgentStatus, row: &AgentListRow, now_ms: i64) -> String {
     let since = age(now_ms - row.since_ms);
     if !status.row().is_final() {
         return format!("{since:>4}");
@@ -253,7 +259,7 @@ fn time(status: &AgentStatus, row: &Row, now_ms: i64) -> String {
     }
 }
 
-fn tokens(row: &Row) -> String {
+fn tokens(row: &AgentListRow) -> String {
     let own = thousands(row.tokens.own);
     if row.tokens.subtree > row.tokens.own {
         let subtree = thousands(row.tokens.subtree);
@@ -263,7 +269,7 @@ fn tokens(row: &Row) -> String {
     }
 }
 
-fn waiting(row: &Row) -> Option<String> {
+fn waiting(row: &AgentListRow) -> Option<String> {
     let count = |number: u32, one: &str, many: &str| match number {
         0 => None,
         1 => Some(format!("1 {one} waits")),
@@ -279,7 +285,7 @@ fn waiting(row: &Row) -> Option<String> {
 
 /// Returns the one word of how an agent stands. A root that was asked nothing yet, but has
 /// agents, as after a review, is not about to begin.
-pub fn standing(row: &Row) -> String {
+pub fn standing(row: &AgentListRow) -> String {
     match (row.agent_id, &row.status) {
         (AgentId::ROOT, AgentStatus::PendingInit) => "idle".to_owned(),
         (_, status) => word(status),
@@ -305,7 +311,7 @@ pub fn word(status: &AgentStatus) -> String {
     }
 }
 
-pub fn colour(status: &AgentStatus, text: &str, style: Style) -> String {
+pub fn colour(status: &AgentStatus, text: &str, style: TextStyle) -> String {
     match status {
         AgentStatus::Completed(_) => style.green(text),
         AgentStatus::Errored(_) | AgentStatus::BudgetExceeded => style.red(text),

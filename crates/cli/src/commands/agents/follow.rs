@@ -3,26 +3,26 @@
 use std::time::Duration;
 
 use tokio::time::{Instant, Interval, MissedTickBehavior, interval_at};
-use troupe_agents::tree::Status;
+use troupe_agents::tree::CurrentStatus;
 
-use super::address::{Target, find};
-use super::chronicle::{self, Chronicle, Served};
-use super::{Site, draw};
+use super::address::{AgentTarget, find};
+use super::logged_tree::{self, LoggedTree, TreeLiveness};
+use super::{CommandSite, draw};
 use crate::commands::{print, tell};
 use crate::control::client;
-use crate::failure::{Exit, Failure, Outcome};
+use crate::failure::{CommandExit, CommandFailure, Outcome};
 use crate::limits::{ABSENT_LOOKS_MAX, FOLLOW_INTERVAL_MS};
 
 /// Goes on as long as a process runs the tree.
 #[derive(Debug)]
-pub struct Follower {
+pub struct TreeFollower {
     interval: Interval,
     /// Looks in a row that found neither a process nor anything new. A process begins to
     /// listen a moment after its first line.
     absent: u32,
 }
 
-impl Follower {
+impl TreeFollower {
     pub fn every(time: Duration) -> Self {
         let mut interval = interval_at(Instant::now() + time, time);
         interval.set_missed_tick_behavior(MissedTickBehavior::Delay);
@@ -33,7 +33,11 @@ impl Follower {
     }
 
     /// Waits for the next look and reads what is new. Returns whether there will be more.
-    pub async fn goes_on(&mut self, site: &Site, tree: &mut Chronicle) -> Result<bool, Failure> {
+    pub async fn goes_on(
+        &mut self,
+        site: &CommandSite,
+        tree: &mut LoggedTree,
+    ) -> Result<bool, CommandFailure> {
         self.tick().await;
         self.look(site, tree).await
     }
@@ -44,7 +48,11 @@ impl Follower {
     }
 
     /// Reads what is new. Returns whether there will be more.
-    pub async fn look(&mut self, site: &Site, tree: &mut Chronicle) -> Result<bool, Failure> {
+    pub async fn look(
+        &mut self,
+        site: &CommandSite,
+        tree: &mut LoggedTree,
+    ) -> Result<bool, CommandFailure> {
         if tree.follow(&site.store).await? || client::is_there(site.home.path(), tree.root).await {
             self.absent = 0;
         } else {
@@ -55,7 +63,7 @@ impl Follower {
 }
 
 /// `troupe agents wait`.
-pub async fn wait(site: &Site, address: Option<&str>, seconds: Option<u64>) -> Outcome {
+pub async fn wait(site: &CommandSite, address: Option<&str>, seconds: Option<u64>) -> Outcome {
     let mut target = find(site, address).await?;
     let ended = until_final(site, &mut target);
     let ended = match seconds.map(Duration::from_secs) {
@@ -65,7 +73,7 @@ pub async fn wait(site: &Site, address: Option<&str>, seconds: Option<u64>) -> O
     let Ok(status) = ended else {
         let path = &target.tree.agent(target.agent)?.path;
         tell(&format!("{path} has not ended; the time is up"));
-        return Ok(Exit::TimedOut);
+        return Ok(CommandExit::TimedOut);
     };
     let status = status?;
     let agent = target.tree.agent(target.agent)?;
@@ -77,9 +85,9 @@ pub async fn wait(site: &Site, address: Option<&str>, seconds: Option<u64>) -> O
             target.tree.root.short(),
             agent.id
         ));
-        return Ok(Exit::Failed);
+        return Ok(CommandExit::Failed);
     };
-    let row = target.tree.row(agent, Served::Yes);
+    let row = target.tree.row(agent, TreeLiveness::Yes);
     let detail = row.detail.map(|detail| format!(" ({detail})"));
     print(&format!(
         "{} {}{}\n",
@@ -88,20 +96,23 @@ pub async fn wait(site: &Site, address: Option<&str>, seconds: Option<u64>) -> O
         detail.unwrap_or_default()
     ))?;
     Ok(match status {
-        Status::Completed => Exit::Success,
-        _ => Exit::Failed,
+        CurrentStatus::Completed => CommandExit::Success,
+        _ => CommandExit::Failed,
     })
 }
 
 /// Returns the final status; `None` if no process is there to bring one about.
-async fn until_final(site: &Site, target: &mut Target) -> Result<Option<Status>, Failure> {
-    let mut follower = Follower::every(Duration::from_millis(FOLLOW_INTERVAL_MS));
+async fn until_final(
+    site: &CommandSite,
+    target: &mut AgentTarget,
+) -> Result<Option<CurrentStatus>, CommandFailure> {
+    let mut follower = TreeFollower::every(Duration::from_millis(FOLLOW_INTERVAL_MS));
     loop {
         let agent = target.tree.agent(target.agent)?;
-        if target.tree.lost(agent.id).is_some() {
-            return Ok(Some(Status::Lost));
+        if target.tree.last_known_status(agent.id).is_some() {
+            return Ok(Some(CurrentStatus::Lost));
         }
-        let status = chronicle::status(agent, Served::Yes);
+        let status = logged_tree::status(agent, TreeLiveness::Yes);
         // Work that waits for it, for a slot perhaps, is not done by the task before.
         if status.is_final() && agent.next_input().is_none() {
             return Ok(Some(status));

@@ -2,30 +2,30 @@
 
 use troupe_protocol::SessionId;
 
-use super::Site;
-use crate::control::client::{self, Feed};
+use super::CommandSite;
+use crate::control::client::{self, OutputFeed};
 use crate::control::request::CommandNews;
 use crate::limits::LIVE_LINE_BYTES_MAX;
-use crate::style::Style;
+use crate::style::TextStyle;
 
 /// The process that runs the tree, as far as it is there and can tell.
 #[derive(Debug, Default)]
 pub struct LiveOutput {
-    feed: Option<Feed>,
+    feed: Option<OutputFeed>,
     /// The line that a command is writing.
     unfinished: String,
 }
 
 impl LiveOutput {
     /// Connects, unless it is connected. Without a connection the log is all there is.
-    pub async fn connect(&mut self, site: &Site, root: SessionId, session: SessionId) {
+    pub async fn connect(&mut self, site: &CommandSite, root: SessionId, session: SessionId) {
         if self.feed.is_none() {
             self.feed = client::feed(site.home.path(), root, session).await;
         }
     }
 
     /// Returns what is to be printed next; waits for ever without a connection. Safe to cancel.
-    pub async fn next(&mut self, style: Style) -> String {
+    pub async fn next(&mut self, style: TextStyle) -> String {
         loop {
             let Some(feed) = &mut self.feed else {
                 return std::future::pending().await;
@@ -49,7 +49,7 @@ impl LiveOutput {
     }
 
     /// Returns the line that is not whole yet: something else follows.
-    pub fn flush(&mut self, style: Style) -> String {
+    pub fn flush(&mut self, style: TextStyle) -> String {
         let line = std::mem::take(&mut self.unfinished);
         if line.is_empty() {
             String::new()
@@ -58,7 +58,7 @@ impl LiveOutput {
         }
     }
 
-    fn take_lines(&mut self, style: Style) -> String {
+    fn take_lines(&mut self, style: TextStyle) -> String {
         let end = match self.unfinished.rfind('\n') {
             Some(end) => end + 1,
             None if self.unfinished.len() > LIVE_LINE_BYTES_MAX => self.unfinished.len(),
@@ -70,7 +70,7 @@ impl LiveOutput {
     }
 }
 
-fn shown(line: &str, style: Style) -> String {
+fn shown(line: &str, style: TextStyle) -> String {
     // A line that draws over itself says last what counts.
     let line = line.trim_end_matches('\r');
     let line = line.rsplit('\r').next().unwrap_or(line);

@@ -8,37 +8,39 @@ use std::time::Duration;
 use tokio::time::interval;
 use troupe_protocol::SessionId;
 use troupe_protocol::rollout::RolloutRecord;
-use troupe_store::{Error, Line, Position, Store};
+use troupe_store::{LogLine, LogPosition, SessionStore, StoreError};
 
-use super::chronicle::Chronicle;
-use super::follow::Follower;
+use super::follow::TreeFollower;
 use super::live_output::LiveOutput;
-use super::{Shown, Site, address, entry};
+use super::logged_tree::LoggedTree;
+use super::{CommandSite, OutputAudience, address, event_line};
 use crate::commands::print;
-use crate::failure::{Exit, Failure, Outcome};
+use crate::failure::{CommandExit, CommandFailure, Outcome};
 use crate::limits::FOLLOW_INTERVAL_MS;
-use crate::style::{ColorChoice, Style};
+use crate::style::{ColorChoice, TextStyle};
 
 #[derive(Debug, Clone, Copy)]
-pub struct Query {
+pub struct LogQuery {
     pub limit: Option<NonZeroUsize>,
     pub follow: bool,
-    pub shown: Shown,
+    pub shown: OutputAudience,
 }
 
-pub async fn run(site: &Site, address: Option<&str>, query: Query) -> Outcome {
+pub async fn run(site: &CommandSite, address: Option<&str>, query: LogQuery) -> Outcome {
     let (session, tree) = if let Some(session) = address::lone_session(site, address).await? {
         (session, None)
     } else {
         let target = address::find(site, address).await?;
         (target.tree.agent(target.agent)?.session, Some(target.tree))
     };
-    let mut log = Log {
+    let mut log = FollowedLog {
         session,
-        next: Position::default(),
+        next: LogPosition::default(),
         form: match query.shown {
-            Shown::Programs => Form::Json,
-            Shown::People => Form::People(Style::choose(ColorChoice::Auto, &io::stdout())),
+            OutputAudience::Programs => LogFormat::Json,
+            OutputAudience::People => {
+                LogFormat::People(TextStyle::choose(ColorChoice::Auto, &io::stdout()))
+            }
         },
     };
     log.print_first(&site.store, query.limit).await?;
@@ -47,29 +49,33 @@ pub async fn run(site: &Site, address: Option<&str>, query: Query) -> Outcome {
         None if query.follow => log.follow_alone(site).await?,
         Some(_) | None => {}
     }
-    Ok(Exit::Success)
+    Ok(CommandExit::Success)
 }
 
-struct Log {
+struct FollowedLog {
     session: SessionId,
-    next: Position,
-    form: Form,
+    next: LogPosition,
+    form: LogFormat,
 }
 
 #[derive(Debug, Clone, Copy)]
-enum Form {
+enum LogFormat {
     Json,
-    People(Style),
+    People(TextStyle),
 }
 
-impl Log {
+impl FollowedLog {
     /// Prints what comes, with what commands write while they run, until no process runs the tree.
-    async fn follow(&mut self, site: &Site, tree: &mut Chronicle) -> Result<(), Failure> {
-        let mut follower = Follower::every(Duration::from_millis(FOLLOW_INTERVAL_MS));
+    async fn follow(
+        &mut self,
+        site: &CommandSite,
+        tree: &mut LoggedTree,
+    ) -> Result<(), CommandFailure> {
+        let mut follower = TreeFollower::every(Duration::from_millis(FOLLOW_INTERVAL_MS));
         let mut live = LiveOutput::default();
         let style = match self.form {
-            Form::Json => None,
-            Form::People(style) => Some(style),
+            LogFormat::Json => None,
+            LogFormat::People(style) => Some(style),
         };
         loop {
             if style.is_some() {
@@ -78,7 +84,7 @@ impl Log {
             tokio::select! {
                 // What a command wrote comes before its end, which is in the log.
                 biased;
-                text = live.next(style.unwrap_or(Style::Plain)) => {
+                text = live.next(style.unwrap_or(TextStyle::Plain)) => {
                     self.print_new(&site.store).await?;
                     print(&text)?;
                 }
@@ -97,13 +103,13 @@ impl Log {
     }
 
     /// Prints what comes of a session without agents, until no process has it open.
-    async fn follow_alone(&mut self, site: &Site) -> Result<(), Failure> {
+    async fn follow_alone(&mut self, site: &CommandSite) -> Result<(), CommandFailure> {
         let mut ticks = interval(Duration::from_millis(FOLLOW_INTERVAL_MS));
         loop {
             ticks.tick().await;
             // Asked first: what was written before the end is printed.
             let is_open = site.store.is_held(self.session).await;
-            let is_open = is_open.map_err(Failure::failed)?;
+            let is_open = is_open.map_err(CommandFailure::failed)?;
             self.print_new(&site.store).await?;
             if !is_open {
                 return Ok(());
@@ -114,9 +120,9 @@ impl Log {
     /// Prints what is there, all of it or the end.
     async fn print_first(
         &mut self,
-        store: &dyn Store,
+        store: &dyn SessionStore,
         limit: Option<NonZeroUsize>,
-    ) -> Result<(), Failure> {
+    ) -> Result<(), CommandFailure> {
         let Some(limit) = limit else {
             return self.print_new(store).await;
         };
@@ -133,7 +139,7 @@ impl Log {
         Ok(())
     }
 
-    async fn print_new(&mut self, store: &dyn Store) -> Result<(), Failure> {
+    async fn print_new(&mut self, store: &dyn SessionStore) -> Result<(), CommandFailure> {
         while let Some(entries) = self.read(store).await? {
             print(&entries.concat())?;
         }
@@ -141,12 +147,15 @@ impl Log {
     }
 
     /// Reads the next entries; `None` at the end.
-    async fn read(&mut self, store: &dyn Store) -> Result<Option<Vec<String>>, Failure> {
+    async fn read(
+        &mut self,
+        store: &dyn SessionStore,
+    ) -> Result<Option<Vec<String>>, CommandFailure> {
         let batch = match store.read_all(self.session, self.next).await {
             Ok(batch) => batch,
             // It has not been opened yet.
-            Err(Error::NotFound { .. }) => return Ok(None),
-            Err(error) => return Err(Failure::failed(error)),
+            Err(StoreError::NotFound { .. }) => return Ok(None),
+            Err(error) => return Err(CommandFailure::failed(error)),
         };
         if batch.next == self.next {
             return Ok(None);
@@ -157,8 +166,8 @@ impl Log {
     }
 }
 
-impl Form {
-    fn entry(self, line: &Line) -> Option<String> {
+impl LogFormat {
+    fn entry(self, line: &LogLine) -> Option<String> {
         match self {
             Self::Json => Some(format!("{}\n", String::from_utf8_lossy(&line.bytes))),
             Self::People(style) => {
@@ -167,7 +176,7 @@ impl Form {
                 let RolloutRecord::EventMsg(event) = stamped.record else {
                     return None;
                 };
-                let text = entry::of(&event.msg, style)?;
+                let text = event_line::of(&event.msg, style)?;
                 let time = jiff::Timestamp::from_millisecond(stamped.timestamp.0)
                     .unwrap_or_default()
                     .to_zoned(jiff::tz::TimeZone::system())

@@ -4,38 +4,38 @@ use std::io;
 use std::sync::Arc;
 
 use anyhow::anyhow;
-use troupe_agents::{Agents, AgentsConfigurator, Recovery};
-use troupe_engine::{Clock, EventStream, SessionHandle, spawn};
+use troupe_agents::{AgentsConfigurator, RecoveryPolicy, TreeHandle};
+use troupe_engine::{EventStream, SessionClock, SessionHandle, spawn};
 use troupe_protocol::op::ConfigureSession;
 use troupe_protocol::session::{SessionSource, TurnOverrides};
 use troupe_protocol::{Event, EventMsg, Op, Submission, SubmissionId};
-use troupe_server::headless::{Heard, Standin};
+use troupe_server::headless::{HeadlessApprover, HeadlessReaction};
 
-use super::Site;
-use super::chronicle::Chronicle;
+use super::CommandSite;
+use super::logged_tree::LoggedTree;
 use crate::control::act::act;
-use crate::control::{self, Answer, Request};
-use crate::exec::escalation::plea;
-use crate::exec::introduction::introduce;
-use crate::exec::invitation::invite;
-use crate::exec::print::Printer;
-use crate::exec::request::Output;
-use crate::exec::roster::Roster;
-use crate::exec::signals::StopRequests;
-use crate::failure::Failure;
+use crate::control::{self, ControlAnswer, ControlRequest};
+use crate::exec::approval_required::approval_required_message;
+use crate::exec::missing_creation::missing_creation_event;
+use crate::exec::pending_approval::pending_approval_hint;
+use crate::exec::print::EventPrinter;
+use crate::exec::request::ExecOutput;
+use crate::exec::roster::AgentRoster;
+use crate::exec::signals::ExitSignals;
+use crate::failure::CommandFailure;
 use crate::layers::ConfigSource;
-use crate::style::{ColorChoice, Style};
-use crate::wiring::{Grove, Wiring};
+use crate::style::{ColorChoice, TextStyle};
+use crate::wiring::{RootDeps, Wiring};
 
 pub struct OpenTree {
     handle: SessionHandle,
     events: EventStream,
     configurator: Arc<AgentsConfigurator>,
-    agents: Agents,
-    roster: Roster,
-    clock: Clock,
-    printer: Printer,
-    standin: Standin,
+    agents: TreeHandle,
+    roster: AgentRoster,
+    clock: SessionClock,
+    printer: EventPrinter,
+    standin: HeadlessApprover,
     submissions: u64,
     /// While it runs here, others may act in it too.
     _control: control::Guard,
@@ -44,8 +44,8 @@ pub struct OpenTree {
 impl OpenTree {
     /// Takes the root's lease and brings the tree back as it was: those who were at work
     /// stay interrupted.
-    pub async fn open(site: Site, tree: &Chronicle) -> Result<Self, Failure> {
-        let Site {
+    pub async fn open(site: CommandSite, tree: &LoggedTree) -> Result<Self, CommandFailure> {
+        let CommandSite {
             home,
             cwd,
             overrides,
@@ -71,11 +71,11 @@ impl OpenTree {
             cwd: None,
             ..wiring.explicit()?
         };
-        let standin = Standin::new(wiring.here().settings.rights.headless());
-        let Grove { deps, configurator } = wiring.with_agents(Some(Recovery::Leave));
-        let style = Style::choose(ColorChoice::Auto, &io::stderr());
+        let standin = HeadlessApprover::new(wiring.here().settings.rights.headless());
+        let RootDeps { deps, configurator } = wiring.with_agents(Some(RecoveryPolicy::Leave));
+        let style = TextStyle::choose(ColorChoice::Auto, &io::stderr());
         let clock = deps.clock.clone();
-        let printer = Printer::new(Output::Human(style), clock.clone());
+        let printer = EventPrinter::new(ExecOutput::Human(style), clock.clone());
         let (handle, mut events) = spawn(deps);
         let control = control::serve(&configurator, home.path(), Some(events.tap()));
         let configure = ConfigureSession {
@@ -93,7 +93,7 @@ impl OpenTree {
             events,
             configurator,
             agents,
-            roster: Roster::default(),
+            roster: AgentRoster::default(),
             clock,
             printer,
             standin,
@@ -102,32 +102,32 @@ impl OpenTree {
         })
     }
 
-    pub async fn act(&mut self, request: Request) -> Answer {
+    pub async fn act(&mut self, request: ControlRequest) -> ControlAnswer {
         act(&self.agents.user(), request).await
     }
 
     /// Shows what happens until nothing runs any more, or somebody wants to end it. What
     /// runs then is interrupted, and can be resumed.
-    pub async fn stay(&mut self) -> Result<(), Failure> {
-        let mut stop = StopRequests::listen().map_err(Failure::failed)?;
+    pub async fn stay(&mut self) -> Result<(), CommandFailure> {
+        let mut stop = ExitSignals::listen().map_err(CommandFailure::failed)?;
         let agents = self.agents.clone();
-        let mut quiet = std::pin::pin!(agents.quiet());
+        let mut quiet = std::pin::pin!(agents.wait_until_idle());
         loop {
             tokio::select! {
                 biased;
                 event = self.events.next() => {
                     let event = event.ok_or_else(ended)?;
                     self.show(&event).await;
-                    match self.standin.hear(&event.msg) {
-                        Heard::Nothing => {}
-                        Heard::Answer(op) => self.submit(*op).await?,
-                        Heard::Open { call_id, time } => {
-                            let invitation = invite(&self.configurator, &call_id, time).await;
-                            self.printer.tell_people(&invitation).await;
+                    match self.standin.observe(&event.msg) {
+                        HeadlessReaction::Nothing => {}
+                        HeadlessReaction::Answer(op) => self.submit(*op).await?,
+                        HeadlessReaction::Open { call_id, time } => {
+                            let invitation = pending_approval_hint(&self.configurator, &call_id, time).await;
+                            self.printer.print_notice(&invitation).await;
                         }
                         // Closing the tree ends who asked, with everybody else.
-                        Heard::Escalate(_) => {
-                            return Err(Failure::approval_needed(plea(&event.msg)));
+                        HeadlessReaction::Escalate(_) => {
+                            return Err(CommandFailure::approval_needed(approval_required_message(&event.msg)));
                         }
                     }
                 }
@@ -139,7 +139,7 @@ impl OpenTree {
     }
 
     async fn show(&mut self, event: &Event) {
-        let introduction = introduce(&self.configurator, &self.roster, event).await;
+        let introduction = missing_creation_event(&self.configurator, &self.roster, event).await;
         for event in introduction.iter().chain([event]) {
             if let EventMsg::SubagentLifecycle(change) = &event.msg {
                 self.roster.apply(change, self.clock.now_ms());
@@ -149,30 +149,33 @@ impl OpenTree {
     }
 
     /// Ends the session and returns when everything is on disk.
-    pub async fn close(mut self) -> Result<(), Failure> {
+    pub async fn close(mut self) -> Result<(), CommandFailure> {
         self.submit(Op::Shutdown).await?;
         while self.events.next().await.is_some() {}
-        self.printer.finish().await.map_err(Failure::from)
+        self.printer.finish().await.map_err(CommandFailure::from)
     }
 
-    async fn submit(&mut self, op: Op) -> Result<(), Failure> {
+    async fn submit(&mut self, op: Op) -> Result<(), CommandFailure> {
         self.submissions += 1;
         submit(&self.handle, self.submissions, op).await
     }
 }
 
-async fn submit(handle: &SessionHandle, number: u64, op: Op) -> Result<(), Failure> {
+async fn submit(handle: &SessionHandle, number: u64, op: Op) -> Result<(), CommandFailure> {
     let id = SubmissionId(format!("agents-{number}"));
     let submission = Submission { id, op };
-    handle.submit(submission).await.map_err(Failure::failed)
+    handle
+        .submit(submission)
+        .await
+        .map_err(CommandFailure::failed)
 }
 
-async fn configured(events: &mut EventStream) -> Result<(), Failure> {
+async fn configured(events: &mut EventStream) -> Result<(), CommandFailure> {
     while let Some(event) = events.next().await {
         match &event.msg {
             EventMsg::SessionConfigured(_) => return Ok(()),
             EventMsg::Error(error) => {
-                return Err(Failure::not_started(anyhow!(error.message.clone())));
+                return Err(CommandFailure::not_started(anyhow!(error.message.clone())));
             }
             _ => {}
         }
@@ -180,6 +183,6 @@ async fn configured(events: &mut EventStream) -> Result<(), Failure> {
     Err(ended())
 }
 
-fn ended() -> Failure {
-    Failure::failed(anyhow!("the session ended before anything could be done"))
+fn ended() -> CommandFailure {
+    CommandFailure::failed(anyhow!("the session ended before anything could be done"))
 }

@@ -5,37 +5,37 @@ use std::io;
 
 use anyhow::anyhow;
 use serde_json::json;
-use troupe_agents::tree::Agent;
+use troupe_agents::tree::AgentRecord;
 use troupe_agents::tree::lifecycle::Lifecycle;
-use troupe_engine::salvage;
+use troupe_engine::result_after_crash;
 use troupe_protocol::TaskOutcome;
 use troupe_protocol::agent::AgentStatus;
 use troupe_protocol::result::{Evidence, FileEvidence, StopReason, StructuredOutput, TaskResult};
-use troupe_store::Store;
+use troupe_store::SessionStore;
 
-use super::chronicle::Served;
 use super::draw::{self, thousands};
-use super::{Shown, Site, address};
+use super::logged_tree::TreeLiveness;
+use super::{CommandSite, OutputAudience, address};
 use crate::commands::{print, tell};
 use crate::control::client;
-use crate::failure::{Exit, Failure, Outcome};
+use crate::failure::{CommandExit, CommandFailure, Outcome};
 use crate::limits::SHOWN_LINE_CHARS_MAX;
-use crate::style::{ColorChoice, Style};
+use crate::style::{ColorChoice, TextStyle};
 
 pub async fn run(
-    site: &Site,
+    site: &CommandSite,
     address: Option<&str>,
     task: Option<String>,
-    shown: Shown,
+    shown: OutputAudience,
 ) -> Outcome {
     let target = address::find(site, address).await?;
     let agent = target.tree.agent(target.agent)?;
     let served = if client::is_there(site.home.path(), target.tree.root).await {
-        Served::Yes
+        TreeLiveness::Yes
     } else {
-        Served::No
+        TreeLiveness::No
     };
-    let cut_off = cut_off(site, agent, served).await?;
+    let cut_off = salvaged_result(site, agent, served).await?;
     let cut_off_task = cut_off.as_ref().map(|result| result.task_id.clone());
     let ended = target.tree.results.get(&agent.id).cloned();
     let results: Vec<TaskResult> = ended.into_iter().flatten().chain(cut_off).collect();
@@ -44,16 +44,18 @@ pub async fn run(
         None => results.last(),
     };
     let Some(result) = found else {
-        if let (Some(last), None) = (target.tree.lost(agent.id), &task) {
-            return lost(agent, last, shown);
+        if let (Some(last), None) = (target.tree.last_known_status(agent.id), &task) {
+            return print_lost_agent(agent, last, shown);
         }
-        let missing = missing(&agent.path, &results, task, served);
-        return Err(Failure::failed(missing));
+        let missing = missing_task_error(&agent.path, &results, task, served);
+        return Err(CommandFailure::failed(missing));
     };
     let text = match shown {
-        Shown::Programs => serde_json::to_string(result).map_err(Failure::failed)? + "\n",
-        Shown::People => {
-            let style = Style::choose(ColorChoice::Auto, &io::stdout());
+        OutputAudience::Programs => {
+            serde_json::to_string(result).map_err(CommandFailure::failed)? + "\n"
+        }
+        OutputAudience::People => {
+            let style = TextStyle::choose(ColorChoice::Auto, &io::stdout());
             page(&agent.path, result, style)
         }
     };
@@ -67,29 +69,29 @@ pub async fn run(
             agent.id
         ));
     }
-    Ok(Exit::Success)
+    Ok(CommandExit::Success)
 }
 
 /// Returns what a task had come to that runs no more, because its process has ended: the
 /// record that taking up the tree would write.
-async fn cut_off(
-    site: &Site,
-    agent: &Agent,
-    served: Served,
-) -> Result<Option<TaskResult>, Failure> {
-    let (Lifecycle::Running { task }, Served::No) = (&agent.lifecycle, served) else {
+async fn salvaged_result(
+    site: &CommandSite,
+    agent: &AgentRecord,
+    served: TreeLiveness,
+) -> Result<Option<TaskResult>, CommandFailure> {
+    let (Lifecycle::Running { task }, TreeLiveness::No) = (&agent.lifecycle, served) else {
         return Ok(None);
     };
     let live = site.store.read_live(agent.session).await;
-    let live = live.map_err(Failure::failed)?;
-    Ok(Some(salvage(&live, task).await))
+    let live = live.map_err(CommandFailure::failed)?;
+    Ok(Some(result_after_crash(&live, task).await))
 }
 
 /// Tells what the root's log says of an agent whose own log is gone, and the record with it.
-fn lost(agent: &Agent, last: &AgentStatus, shown: Shown) -> Outcome {
+fn print_lost_agent(agent: &AgentRecord, last: &AgentStatus, shown: OutputAudience) -> Outcome {
     let status = AgentStatus::Lost(Some(Box::new(last.clone())));
     let text = match shown {
-        Shown::Programs => {
+        OutputAudience::Programs => {
             let object = json!({
                 "session_id": agent.session,
                 "status": status,
@@ -98,7 +100,7 @@ fn lost(agent: &Agent, last: &AgentStatus, shown: Shown) -> Outcome {
             });
             format!("{object}\n")
         }
-        Shown::People => {
+        OutputAudience::People => {
             let words = last.text().map(|text| format!("\n{}\n", text.trim_end()));
             let head = format!("{}  {}", agent.path, draw::word(&status));
             format!("{head}\n{}", words.unwrap_or_default())
@@ -110,14 +112,14 @@ fn lost(agent: &Agent, last: &AgentStatus, shown: Shown) -> Outcome {
          told of it last, and nothing starts it again",
         agent.path
     ));
-    Ok(Exit::Success)
+    Ok(CommandExit::Success)
 }
 
-fn missing(
+fn missing_task_error(
     path: &str,
     results: &[TaskResult],
     task: Option<String>,
-    served: Served,
+    served: TreeLiveness,
 ) -> anyhow::Error {
     match task {
         Some(task) => {
@@ -131,7 +133,7 @@ fn missing(
                 }
             )
         }
-        None if served == Served::No => anyhow!(
+        None if served == TreeLiveness::No => anyhow!(
             "{path} has not begun a task, and no process runs its tree; `troupe agents resume` \
              goes on with it"
         ),
@@ -140,7 +142,7 @@ fn missing(
 }
 
 /// Returns the result for people: how it ended, the words, the evidence.
-fn page(path: &str, result: &TaskResult, style: Style) -> String {
+fn page(path: &str, result: &TaskResult, style: TextStyle) -> String {
     let mut text = String::new();
     let mut add = |line: &str| {
         writeln!(text, "{line}").expect("a string takes any text");
@@ -189,7 +191,7 @@ fn stop(stop: &StopReason) -> String {
     text.to_owned()
 }
 
-fn evidence(evidence: &Evidence, style: Style) -> Vec<String> {
+fn evidence(evidence: &Evidence, style: TextStyle) -> Vec<String> {
     let mut lines = vec![String::new(), style.bold("Recorded by Troupe")];
     let mut row = |name: &str, value: String| lines.push(format!("  {name:<9} {value}"));
     row(

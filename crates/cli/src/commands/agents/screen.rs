@@ -7,13 +7,13 @@ use crate::commands::{print, print_raw};
 use crate::terminal::styled;
 
 #[derive(Debug)]
-pub enum Screen {
+pub enum RedrawnScreen {
     Lines,
     /// How many lines were drawn last.
     InPlace(usize),
 }
 
-impl Screen {
+impl RedrawnScreen {
     pub fn of_stdout() -> Self {
         let dumb = std::env::var_os("TERM").is_none_or(|term| term == "dumb");
         if io::stdout().is_terminal() && !dumb {

@@ -6,40 +6,40 @@ use serde_json::json;
 use troupe_protocol::input::UserInput;
 use troupe_protocol::policy::SandboxMode;
 use troupe_protocol::result::TaskResult;
-use troupe_protocol::tree::{AgentMessage, MailKind, Sender};
+use troupe_protocol::tree::{AgentMessage, MailKind, MailSender};
 use troupe_protocol::{AgentId, SubmissionId};
-use troupe_store::{ApprovalRow, Store};
+use troupe_store::{ApprovalRow, SessionStore};
 
-use super::address::{Target, find};
-use super::chronicle::{Chronicle, Served};
+use super::address::{AgentTarget, find};
 use super::draw::{self, one_line, thousands};
-use super::look::look;
-use super::{Shown, Site};
+use super::logged_tree::{LoggedTree, TreeLiveness};
+use super::tree_listing::look;
+use super::{CommandSite, OutputAudience};
 use crate::commands::print;
-use crate::control::Row;
-use crate::failure::{Exit, Failure, Outcome};
+use crate::control::AgentListRow;
+use crate::failure::{CommandExit, CommandFailure, Outcome};
 use crate::limits::SHOWN_PREVIEW_CHARS_MAX;
 
-pub async fn run(site: &Site, address: Option<&str>, shown: Shown) -> Outcome {
-    let Target { tree, agent } = find(site, address).await?;
+pub async fn run(site: &CommandSite, address: Option<&str>, shown: OutputAudience) -> Outcome {
+    let AgentTarget { tree, agent } = find(site, address).await?;
     let seen = look(site, &tree).await;
     let row = seen.agents.iter().find(|row| row.agent_id == agent);
     let row = match row {
         Some(row) => row.clone(),
-        None => tree.row(tree.agent(agent)?, Served::Yes),
+        None => tree.row(tree.agent(agent)?, TreeLiveness::Yes),
     };
     let questions = site.store.open_approvals(tree.root).await;
-    let mut questions = questions.map_err(Failure::failed)?;
+    let mut questions = questions.map_err(CommandFailure::failed)?;
     questions.retain(|question| question.agent == agent);
     let text = match shown {
-        Shown::Programs => object(&tree, &row, &questions),
-        Shown::People => page(&tree, &row, &questions),
+        OutputAudience::Programs => object(&tree, &row, &questions),
+        OutputAudience::People => page(&tree, &row, &questions),
     };
     print(&text)?;
-    Ok(Exit::Success)
+    Ok(CommandExit::Success)
 }
 
-fn object(tree: &Chronicle, row: &Row, questions: &[ApprovalRow]) -> String {
+fn object(tree: &LoggedTree, row: &AgentListRow, questions: &[ApprovalRow]) -> String {
     let tasks: Vec<&TaskResult> = tree
         .results
         .get(&row.agent_id)
@@ -67,7 +67,7 @@ fn object(tree: &Chronicle, row: &Row, questions: &[ApprovalRow]) -> String {
     format!("{object}\n")
 }
 
-fn page(tree: &Chronicle, row: &Row, questions: &[ApprovalRow]) -> String {
+fn page(tree: &LoggedTree, row: &AgentListRow, questions: &[ApprovalRow]) -> String {
     let mut text = String::new();
     let mut line = |name: &str, value: &str| {
         writeln!(text, "{name:<10} {value}").expect("a string takes any text");
@@ -123,7 +123,7 @@ fn sandbox(mode: SandboxMode) -> &'static str {
     }
 }
 
-fn standing(row: &Row) -> String {
+fn standing(row: &AgentListRow) -> String {
     let now = jiff::Timestamp::now().as_millisecond();
     let since = draw::age(now - row.since_ms);
     let detail = row.detail.as_ref().map(|detail| format!(", {detail}"));
@@ -135,14 +135,14 @@ fn standing(row: &Row) -> String {
     )
 }
 
-fn children(tree: &Chronicle, agent: AgentId) -> Vec<String> {
+fn children(tree: &LoggedTree, agent: AgentId) -> Vec<String> {
     let agent = tree.memory.get(agent);
     let children = agent.map_or(&[][..], |agent| agent.children.as_slice());
     let found = children.iter().filter_map(|child| tree.memory.get(*child));
     found.map(|child| child.path.clone()).collect()
 }
 
-fn made_by(tree: &Chronicle, agent: AgentId, tool: &str) -> String {
+fn made_by(tree: &LoggedTree, agent: AgentId, tool: &str) -> String {
     let genealogy = tree.memory.get(agent).and_then(|it| it.genealogy.as_ref());
     match genealogy.and_then(|genealogy| genealogy.point.as_ref()) {
         Some(point) => format!("{tool} in task {}", point.task),
@@ -151,7 +151,7 @@ fn made_by(tree: &Chronicle, agent: AgentId, tool: &str) -> String {
 }
 
 /// Returns what waits in the inbox: from whom, and how it begins.
-fn mail(tree: &Chronicle, agent: AgentId) -> Vec<(String, String)> {
+fn mail(tree: &LoggedTree, agent: AgentId) -> Vec<(String, String)> {
     let Some(agent) = tree.memory.get(agent) else {
         return Vec::new();
     };
@@ -168,11 +168,11 @@ fn mail(tree: &Chronicle, agent: AgentId) -> Vec<(String, String)> {
     .collect()
 }
 
-fn sender(sender: Sender) -> String {
+fn sender(sender: MailSender) -> String {
     match sender {
-        Sender::User => "the user".to_owned(),
-        Sender::Agent(agent) => format!("agent {agent}"),
-        Sender::Watchdog(agent) => format!("a watchdog of agent {agent}"),
+        MailSender::User => "the user".to_owned(),
+        MailSender::Agent(agent) => format!("agent {agent}"),
+        MailSender::Watchdog(agent) => format!("a watchdog of agent {agent}"),
     }
 }
 

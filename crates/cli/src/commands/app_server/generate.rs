@@ -7,18 +7,18 @@ use anyhow::Context as _;
 use clap::{Args, Subcommand};
 use troupe_server::app::schema;
 
-use crate::failure::{Exit, Failure, Outcome};
+use crate::failure::{CommandExit, CommandFailure, Outcome};
 
 #[derive(Debug, Subcommand)]
-pub enum Generate {
+pub enum GenerateCommand {
     /// Write the types as TypeScript.
-    GenerateTs(Place),
+    GenerateTs(GenerateArguments),
     /// Write the types as JSON Schema: one file with all, and one file each in `v2`.
-    GenerateJsonSchema(Place),
+    GenerateJsonSchema(GenerateArguments),
 }
 
 #[derive(Debug, Args)]
-pub struct Place {
+pub struct GenerateArguments {
     /// The directory to write to; made if it is not there
     #[arg(short, long, value_name = "DIR")]
     out: PathBuf,
@@ -27,7 +27,7 @@ pub struct Place {
     experimental: bool,
 }
 
-impl Generate {
+impl GenerateCommand {
     pub fn run(&self) -> Outcome {
         match self {
             Self::GenerateTs(place) => {
@@ -42,16 +42,16 @@ impl Generate {
                 }
             }
         }
-        Ok(Exit::Success)
+        Ok(CommandExit::Success)
     }
 }
 
-fn write(path: &Path, text: &str) -> Result<(), Failure> {
+fn write(path: &Path, text: &str) -> Result<(), CommandFailure> {
     let written = path
         .parent()
         .map_or(Ok(()), fs::create_dir_all)
         .and_then(|()| fs::write(path, text));
     written
         .with_context(|| format!("cannot write {}", path.display()))
-        .map_err(Failure::failed)
+        .map_err(CommandFailure::failed)
 }

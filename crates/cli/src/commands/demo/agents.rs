@@ -11,13 +11,13 @@ use clap::Args;
 use troupe_model::scripted::{MockServer, Screenplay};
 use troupe_protocol::SessionId;
 
-use super::stage::{ProjectFile, Stage};
+use super::stage::{DemoStage, ProjectFile};
 use crate::commands::{block_on, print};
-use crate::exec::signals::StopRequests;
-use crate::failure::{Exit, Failure, Outcome};
-use crate::style::{ColorChoice, Style};
+use crate::exec::signals::ExitSignals;
+use crate::failure::{CommandExit, CommandFailure, Outcome};
+use crate::style::{ColorChoice, TextStyle};
 
-use performance::Performance;
+use performance::DemoRun;
 
 const SCREENPLAY: &str = include_str!("../../demo/agents/screenplay.toml");
 
@@ -62,35 +62,35 @@ pub struct AgentsDemoArguments {
 
 /// Who answers the children's questions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Answers {
+enum DemoAnswerer {
     Demo,
     User,
 }
 
 pub fn run(arguments: &AgentsDemoArguments) -> Outcome {
     if arguments.ask && !io::stdin().is_terminal() {
-        return Err(Failure::usage(
+        return Err(CommandFailure::usage(
             "--ask needs a terminal to ask at; leave it out, and the demo answers",
         ));
     }
     let answers = if arguments.ask {
-        Answers::User
+        DemoAnswerer::User
     } else {
-        Answers::Demo
+        DemoAnswerer::Demo
     };
-    let screenplay: Screenplay = SCREENPLAY.parse().map_err(Failure::failed)?;
-    let stage = Stage::build(&FILES).map_err(Failure::not_started)?;
-    let style = Style::choose(ColorChoice::Auto, &io::stdout());
+    let screenplay: Screenplay = SCREENPLAY.parse().map_err(CommandFailure::failed)?;
+    let stage = DemoStage::build(&FILES).map_err(CommandFailure::not_started)?;
+    let style = TextStyle::choose(ColorChoice::Auto, &io::stdout());
     print(&introduction(&stage, style))?;
     let played = block_on(async {
         // From here on an end is one that removes the stage.
-        let mut stop = StopRequests::listen().map_err(Failure::not_started)?;
+        let mut stop = ExitSignals::listen().map_err(CommandFailure::not_started)?;
         let server = MockServer::start(screenplay, SocketAddr::from((Ipv4Addr::LOCALHOST, 0)))
             .await
             .context("cannot listen on loopback")
-            .map_err(Failure::not_started)?;
+            .map_err(CommandFailure::not_started)?;
         let source = stage.source(&server, &SETTINGS);
-        let performance = Performance::open(source, &stage.project(), answers, style).await?;
+        let performance = DemoRun::open(source, &stage.project(), answers, style).await?;
         let played = performance.play(PROMPT, &mut stop).await;
         server.shutdown().await?;
         played
@@ -108,7 +108,7 @@ pub fn run(arguments: &AgentsDemoArguments) -> Outcome {
     Ok(played.exit)
 }
 
-fn introduction(stage: &Stage, style: Style) -> String {
+fn introduction(stage: &DemoStage, style: TextStyle) -> String {
     format!(
         "{}\n\
          The models are scripted, over real HTTP. The agents, their rights, the sandbox and the\n\
@@ -119,10 +119,10 @@ fn introduction(stage: &Stage, style: Style) -> String {
     )
 }
 
-fn conclusion(exit: Exit, style: Style) -> String {
+fn conclusion(exit: CommandExit, style: TextStyle) -> String {
     match exit {
-        Exit::Success => return String::new(),
-        Exit::Killed => return "Interrupted.\n".to_owned(),
+        CommandExit::Success => return String::new(),
+        CommandExit::Killed => return "Interrupted.\n".to_owned(),
         _ => {}
     }
     let ended = style.red("The demo did not come to its end.");

@@ -8,20 +8,20 @@ use anyhow::Context as _;
 use troupe_model::scripted::MockServer;
 use troupe_protocol::discard;
 
-use crate::arguments::{Layers, Overrides};
-use crate::home::Home;
+use crate::arguments::{ConfigOverrides, LayerSelection};
+use crate::home::TroupeHome;
 use crate::layers::ConfigSource;
 
 /// A file of the project: its path in it, and its text.
 pub type ProjectFile = (&'static str, &'static str);
 
 /// The directory. It is removed when this is dropped.
-pub struct Stage {
+pub struct DemoStage {
     directory: PathBuf,
     keep: bool,
 }
 
-impl Stage {
+impl DemoStage {
     pub fn build(files: &[ProjectFile]) -> anyhow::Result<Self> {
         let name = format!("troupe-demo-{}", uuid::Uuid::new_v4().simple());
         // The kernel may show the same directory under another name; the sandbox must not.
@@ -72,12 +72,12 @@ impl Stage {
         ];
         config.extend(more.iter().map(|&setting| setting.to_owned()));
         ConfigSource {
-            home: Home::at(self.home()),
-            overrides: Overrides {
+            home: TroupeHome::at(self.home()),
+            overrides: ConfigOverrides {
                 config,
-                ..Overrides::default()
+                ..ConfigOverrides::default()
             },
-            layers: Layers::default(),
+            layers: LayerSelection::default(),
             flags: Vec::new(),
         }
     }
@@ -88,7 +88,7 @@ impl Stage {
     }
 }
 
-impl Drop for Stage {
+impl Drop for DemoStage {
     fn drop(&mut self) {
         if !self.keep {
             // It is in the temporary directory; the system removes what we cannot.

@@ -7,12 +7,12 @@ use std::io::Write as _;
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 
-use super::Check;
+use super::DoctorCheck;
 use crate::commands::config::as_toml;
 use crate::diagnostics;
-use crate::failure::Failure;
-use crate::home::Home;
-use crate::layers::{ConfigSource, Loaded};
+use crate::failure::CommandFailure;
+use crate::home::TroupeHome;
+use crate::layers::{ConfigSource, LoadedConfig};
 use crate::limits::REPORTED_LOG_BYTES_MAX;
 
 /// What is said of a report that was written.
@@ -23,10 +23,10 @@ const ADVICE: &str = "Values that most likely are secrets are replaced by …; n
 pub fn write(
     file: Option<PathBuf>,
     source: &ConfigSource,
-    home: &Home,
+    home: &TroupeHome,
     cwd: &Path,
-    checks: &[Check],
-) -> Result<String, Failure> {
+    checks: &[DoctorCheck],
+) -> Result<String, CommandFailure> {
     let path = file.unwrap_or_else(|| {
         let now = jiff::Timestamp::now().strftime("%Y%m%dT%H%M%SZ");
         PathBuf::from(format!("troupe-report-{now}.txt"))
@@ -37,7 +37,7 @@ pub fn write(
     report.add("configuration without secrets", &configuration(source, cwd));
     report.add(
         "what doctor finds, the sandbox among it",
-        &checks.iter().map(Check::plain).collect::<String>(),
+        &checks.iter().map(DoctorCheck::plain).collect::<String>(),
     );
     report.add("end of the newest diagnostic log", &newest_log(home));
     let text = diagnostics::without_secrets(&report.text);
@@ -48,7 +48,7 @@ pub fn write(
         .open(&path)
         .and_then(|mut file| file.write_all(text.as_bytes()));
     written.map_err(|error| {
-        Failure::failed(anyhow::anyhow!(
+        CommandFailure::failed(anyhow::anyhow!(
             "the report {} cannot be written: {error}; name another file",
             path.display()
         ))
@@ -93,7 +93,7 @@ fn platform() -> String {
 
 fn configuration(source: &ConfigSource, cwd: &Path) -> String {
     match source.load(cwd) {
-        Ok(Loaded { config, .. }) => {
+        Ok(LoadedConfig { config, .. }) => {
             diagnostics::hide_configured(&config);
             as_toml(&config.settings())
         }
@@ -101,7 +101,7 @@ fn configuration(source: &ConfigSource, cwd: &Path) -> String {
     }
 }
 
-fn newest_log(home: &Home) -> String {
+fn newest_log(home: &TroupeHome) -> String {
     match diagnostics::newest_lines(&home.log_directory(), REPORTED_LOG_BYTES_MAX) {
         Ok(Some((path, lines))) => format!("{}\n{lines}", path.display()),
         Ok(None) => format!(

@@ -1,29 +1,29 @@
 //! Command lines as clients write them.
 
 use clap::Parser;
-use troupe_agents::Recovery;
+use troupe_agents::RecoveryPolicy;
 use troupe_protocol::op::ReviewTarget;
 
-use super::aim::{Aim, Prompt, aim};
-use super::{ExecArguments, Sandbox};
-use crate::arguments::{Cli, Command};
-use crate::exec::request::Continue;
+use super::positionals::{ExecPositionals, PromptSource, aim};
+use super::{ExecArguments, SandboxArgument};
+use crate::arguments::{Cli, CliCommand};
+use crate::exec::request::SessionChoice;
 
 fn parse(line: &[&str]) -> (ExecArguments, Vec<String>) {
     let cli = Cli::try_parse_from([&["troupe"], line].concat()).unwrap();
     match cli.command {
-        Some(Command::Exec(arguments)) => (*arguments, cli.overrides.config),
-        Some(Command::Resume(command)) => (command.into_exec(), cli.overrides.config),
-        Some(Command::Fork(command)) => (command.into_exec(), cli.overrides.config),
-        Some(Command::Review(command)) => (command.into_exec(), cli.overrides.config),
+        Some(CliCommand::Exec(arguments)) => (*arguments, cli.overrides.config),
+        Some(CliCommand::Resume(command)) => (command.into_exec(), cli.overrides.config),
+        Some(CliCommand::Fork(command)) => (command.into_exec(), cli.overrides.config),
+        Some(CliCommand::Review(command)) => (command.into_exec(), cli.overrides.config),
         other => panic!("{other:?}"),
     }
 }
 
-fn check(line: &[&str], continues: Continue, prompt: Option<&str>) {
+fn check(line: &[&str], continues: SessionChoice, prompt: Option<&str>) {
     let (arguments, _) = parse(line);
     let found = aim(arguments.action, arguments.prompt, arguments.repeated).unwrap();
-    let Prompt::Required(text) = found.prompt else {
+    let PromptSource::Required(text) = found.prompt else {
         panic!("{line:?} is for {:?}", found.prompt);
     };
     assert_eq!(
@@ -33,18 +33,18 @@ fn check(line: &[&str], continues: Continue, prompt: Option<&str>) {
     );
 }
 
-fn id(text: &str) -> Continue {
-    Continue::Resume(text.to_owned())
+fn id(text: &str) -> SessionChoice {
+    SessionChoice::Resume(text.to_owned())
 }
 
 #[test]
 fn positionals() {
-    let last = Continue::Last {
+    let last = SessionChoice::Last {
         any_directory: false,
     };
-    check(&["exec", "fix it"], Continue::New, Some("fix it"));
-    check(&["exec"], Continue::New, None);
-    check(&["exec", "-"], Continue::New, Some("-"));
+    check(&["exec", "fix it"], SessionChoice::New, Some("fix it"));
+    check(&["exec"], SessionChoice::New, None);
+    check(&["exec", "-"], SessionChoice::New, Some("-"));
     check(&["exec", "resume", "abc"], id("abc"), None);
     check(
         &["exec", "resume", "abc", "go on"],
@@ -60,14 +60,14 @@ fn positionals() {
     check(&["resume", "--last", "go on"], last, Some("go on"));
     check(
         &["exec", "resume", "--last", "--all", "go on"],
-        Continue::Last {
+        SessionChoice::Last {
             any_directory: true,
         },
         Some("go on"),
     );
     check(
         &["fork", "abc", "--at", "resp_1", "try again"],
-        Continue::Fork {
+        SessionChoice::Fork {
             session: "abc".to_owned(),
             at: Some("resp_1".into()),
         },
@@ -78,9 +78,9 @@ fn positionals() {
 #[test]
 fn children_can_go_on_without_a_prompt() {
     let (arguments, _) = parse(&["resume", "abc", "--continue"]);
-    let Aim { prompt, .. } = aim(arguments.action, None, arguments.repeated).unwrap();
-    assert!(matches!(prompt, Prompt::Optional(None)), "{prompt:?}");
-    assert_eq!(prompt.recovery(), Some(Recovery::Continue));
+    let ExecPositionals { prompt, .. } = aim(arguments.action, None, arguments.repeated).unwrap();
+    assert!(matches!(prompt, PromptSource::Optional(None)), "{prompt:?}");
+    assert_eq!(prompt.recovery(), Some(RecoveryPolicy::Continue));
 }
 
 #[test]
@@ -91,7 +91,7 @@ fn a_prompt_takes_the_place_of_what_the_first_agent_was_at() {
         aim.prompt.recovery()
     };
     let with_a_prompt = recovery(&["resume", "abc", "--continue", "and then?"]);
-    assert_eq!(with_a_prompt, Some(Recovery::ContinueChildren));
+    assert_eq!(with_a_prompt, Some(RecoveryPolicy::ContinueChildren));
     assert_eq!(recovery(&["resume", "abc", "and then?"]), None);
 }
 
@@ -100,7 +100,7 @@ fn what_is_reviewed() {
     let check = |line: &[&str], expected: ReviewTarget| {
         let (arguments, _) = parse(line);
         let aim = aim(arguments.action, None, arguments.repeated).unwrap();
-        let Prompt::Review(review) = aim.prompt else {
+        let PromptSource::Review(review) = aim.prompt else {
             panic!("{line:?} is for {:?}", aim.prompt);
         };
         assert_eq!(review.target().unwrap(), expected, "{line:?}");
@@ -176,15 +176,15 @@ fn the_sdk_line() {
     ]);
     let options = arguments.options.clone();
     assert!(options.json && options.skip_git_repo_check);
-    assert_eq!(options.sandbox, Some(Sandbox::WorkspaceWrite));
+    assert_eq!(options.sandbox, Some(SandboxArgument::WorkspaceWrite));
     assert_eq!(options.model.as_deref(), Some("m"));
-    let Aim {
+    let ExecPositionals {
         continues,
         prompt,
         repeated,
     } = aim(arguments.action, arguments.prompt, arguments.repeated).unwrap();
     assert_eq!(continues, id("3f2a9c1e-0000-4000-8000-000000000000"));
-    assert!(matches!(prompt, Prompt::Required(None)), "{prompt:?}");
+    assert!(matches!(prompt, PromptSource::Required(None)), "{prompt:?}");
     assert_eq!(repeated.images.len(), 2);
     assert_eq!(repeated.add_dirs.len(), 2);
     assert_eq!(repeated.overrides.config.len(), 5);
@@ -208,13 +208,13 @@ fn repeated_options_add_up_on_both_sides_of_resume() {
         "y.png,z.png",
         "prompt",
     ]);
-    let Aim {
+    let ExecPositionals {
         prompt, repeated, ..
     } = aim(arguments.action, arguments.prompt, arguments.repeated).unwrap();
     assert_eq!(before, ["a=1"]);
     assert_eq!(repeated.overrides.config, ["b=2", "c=3"]);
     assert_eq!(repeated.images.len(), 3);
-    let Prompt::Required(prompt) = prompt else {
+    let PromptSource::Required(prompt) = prompt else {
         panic!("a prompt is needed here: {prompt:?}");
     };
     assert_eq!(prompt.as_deref(), Some("prompt"));

@@ -3,32 +3,37 @@
 use std::path::Path;
 
 use serde_json::json;
-use troupe_import::places::Found;
-use troupe_import::{Candidate, Places};
-use troupe_store::{EmbeddedStore, Position, Store};
+use troupe_import::places::FoundConversations;
+use troupe_import::{ForeignDirectories, ImportCandidate};
+use troupe_store::{EmbeddedStore, LogPosition, SessionStore};
 
 use crate::commands::sessions::local_time;
 use crate::commands::{block_on, print, tell};
-use crate::failure::{Exit, Failure, Outcome};
-use crate::home::Home;
+use crate::failure::{CommandExit, CommandFailure, Outcome};
+use crate::home::TroupeHome;
 use crate::terminal;
 
 /// Characters of an id that are shown. Those of Codex begin with the time, so that eight are the
 /// same for all conversations of a minute.
 const ID_CHARS: usize = 13;
 
-pub fn show(places: &Places, cwd: Option<&Path>, found: &Found, as_json: bool) -> Outcome {
+pub fn show(
+    places: &ForeignDirectories,
+    cwd: Option<&Path>,
+    found: &FoundConversations,
+    as_json: bool,
+) -> Outcome {
     if found.candidates.is_empty() {
         tell(&nothing(places, cwd));
-        return Ok(Exit::Success);
+        return Ok(CommandExit::Success);
     }
-    let home = Home::find()?;
+    let home = TroupeHome::find()?;
     // A home that does not exist yet has no sessions, and is not made by looking.
     let store = home
         .path()
         .is_dir()
         .then(|| EmbeddedStore::open(home.path()));
-    let store = store.transpose().map_err(Failure::not_started)?;
+    let store = store.transpose().map_err(CommandFailure::not_started)?;
     let rows = block_on(async {
         let mut rows = String::new();
         for candidate in &found.candidates {
@@ -48,18 +53,21 @@ pub fn show(places: &Places, cwd: Option<&Path>, found: &Found, as_json: bool) -
             "take one over with `troupe import {agent} ID`, the first with --last"
         ));
     }
-    Ok(Exit::Success)
+    Ok(CommandExit::Success)
 }
 
 /// Tells whether a conversation was taken over before.
-async fn is_known(store: Option<&EmbeddedStore>, candidate: &Candidate) -> bool {
+async fn is_known(store: Option<&EmbeddedStore>, candidate: &ImportCandidate) -> bool {
     let Some(store) = store else { return false };
     let session = candidate.origin.session();
-    store.read_all(session, Position::default()).await.is_ok()
+    store
+        .read_all(session, LogPosition::default())
+        .await
+        .is_ok()
 }
 
 /// Says where it was looked in vain.
-pub fn nothing(places: &Places, cwd: Option<&Path>) -> String {
+pub fn nothing(places: &ForeignDirectories, cwd: Option<&Path>) -> String {
     let directory = places.directory(cwd);
     let looked = format!("nothing to import: looked in {}", directory.display());
     match cwd {
@@ -71,8 +79,8 @@ pub fn nothing(places: &Places, cwd: Option<&Path>) -> String {
     }
 }
 
-fn row(candidate: &Candidate, is_known: bool, cwd: Option<&Path>) -> String {
-    let Candidate { origin, updated } = candidate;
+fn row(candidate: &ImportCandidate, is_known: bool, cwd: Option<&Path>) -> String {
+    let ImportCandidate { origin, updated } = candidate;
     let id: String = origin.id().chars().take(ID_CHARS).collect();
     let known = if is_known {
         format!("  = session {}", origin.session().short())
@@ -91,8 +99,8 @@ fn row(candidate: &Candidate, is_known: bool, cwd: Option<&Path>) -> String {
     ))
 }
 
-fn row_json(candidate: &Candidate, is_known: bool) -> String {
-    let Candidate { origin, updated } = candidate;
+fn row_json(candidate: &ImportCandidate, is_known: bool) -> String {
+    let ImportCandidate { origin, updated } = candidate;
     let heading = &origin.heading;
     let object = json!({
         "agent": origin.agent,

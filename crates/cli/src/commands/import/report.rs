@@ -3,17 +3,17 @@
 use std::fmt::Write as _;
 
 use serde_json::{Map, Value, json};
-use troupe_import::takeover::{ImportOutcome, SinceThen};
-use troupe_import::{Imported, Origin};
+use troupe_import::takeover::{ForeignProgress, ImportOutcome};
+use troupe_import::{ForeignConversation, ImportReport};
 
 use crate::commands::tell;
 use crate::terminal;
 
-pub fn text(origin: &Origin, imported: &Imported) -> String {
+pub fn text(origin: &ForeignConversation, imported: &ImportReport) -> String {
     let agent = origin.agent.as_str();
     let session = imported.session;
     let short = session.short();
-    let Imported { turns, items, .. } = imported;
+    let ImportReport { turns, items, .. } = imported;
     let size = format!("{turns} turns, {items} items");
     let go_on = format!("go on with `troupe exec resume {short} \"…\"`");
     let told = match imported.outcome {
@@ -29,10 +29,10 @@ pub fn text(origin: &Origin, imported: &Imported) -> String {
                 about(imported)
             )
         }
-        ImportOutcome::Known(SinceThen::Nothing) => {
+        ImportOutcome::Known(ForeignProgress::Nothing) => {
             format!("this conversation is session {session} already\n{go_on}\n")
         }
-        ImportOutcome::Known(SinceThen::WentOnApart) => format!(
+        ImportOutcome::Known(ForeignProgress::WentOnApart) => format!(
             "this conversation is session {session} already; since then it has gone on here and \
              in {agent}, each for itself\n{go_on}, or make another session of it with --new\n"
         ),
@@ -46,7 +46,7 @@ pub fn text(origin: &Origin, imported: &Imported) -> String {
 }
 
 /// The name and the directory, one line each.
-fn about(imported: &Imported) -> String {
+fn about(imported: &ImportReport) -> String {
     let mut lines = String::new();
     let mut add = |title: &str, value: Option<String>| {
         if let Some(value) = value {
@@ -67,8 +67,8 @@ fn about(imported: &Imported) -> String {
 }
 
 /// Says on stderr what was left behind.
-pub fn losses(imported: &Imported) {
-    let told = imported.losses.told();
+pub fn losses(imported: &ImportReport) {
+    let told = imported.losses.report_lines();
     if told.is_empty() {
         return;
     }
@@ -78,12 +78,12 @@ pub fn losses(imported: &Imported) {
     }
 }
 
-pub fn json(origin: &Origin, imported: &Imported) -> String {
+pub fn json(origin: &ForeignConversation, imported: &ImportReport) -> String {
     let outcome = match imported.outcome {
         ImportOutcome::Made => "imported",
         ImportOutcome::Updated => "updated",
-        ImportOutcome::Known(SinceThen::Nothing) => "known",
-        ImportOutcome::Known(SinceThen::WentOnApart) => "went_on_apart",
+        ImportOutcome::Known(ForeignProgress::Nothing) => "known",
+        ImportOutcome::Known(ForeignProgress::WentOnApart) => "went_on_apart",
         ImportOutcome::Rehearsed => "dry_run",
     };
     let counts: Map<String, Value> = imported

@@ -5,7 +5,7 @@ use std::io::{self, Read as _, Stdin, Write as _};
 use nix::sys::termios::{LocalFlags, SetArg, Termios, tcgetattr, tcsetattr};
 use troupe_protocol::discard;
 
-use crate::failure::Failure;
+use crate::failure::CommandFailure;
 
 const CTRL_C: u8 = 3;
 const CTRL_D: u8 = 4;
@@ -13,19 +13,19 @@ const CTRL_U: u8 = 21;
 const BACKSPACE: [u8; 2] = [8, 127];
 
 /// Asks for a line. Ctrl-C and Ctrl-D give none; the terminal is as it was before in any case.
-pub fn read(prompt: &str) -> Result<String, Failure> {
+pub fn read(prompt: &str) -> Result<String, CommandFailure> {
     let mut stderr = io::stderr().lock();
     stderr
         .write_all(prompt.as_bytes())
-        .map_err(Failure::failed)?;
-    stderr.flush().map_err(Failure::failed)?;
+        .map_err(CommandFailure::failed)?;
+    stderr.flush().map_err(CommandFailure::failed)?;
     let typed = {
-        let _quiet = Quiet::begin(io::stdin()).map_err(Failure::failed)?;
+        let _quiet = EchoGuard::begin(io::stdin()).map_err(CommandFailure::failed)?;
         line(&mut io::stdin().lock())
     };
-    stderr.write_all(b"\n").map_err(Failure::failed)?;
-    let typed = typed.map_err(Failure::failed)?;
-    typed.ok_or_else(|| Failure::usage("no key was given, and nothing is changed"))
+    stderr.write_all(b"\n").map_err(CommandFailure::failed)?;
+    let typed = typed.map_err(CommandFailure::failed)?;
+    typed.ok_or_else(|| CommandFailure::usage("no key was given, and nothing is changed"))
 }
 
 /// Signals come as letters here, so that nothing ends the program before the terminal is as it
@@ -47,12 +47,12 @@ fn line(terminal: &mut impl io::BufRead) -> io::Result<Option<String>> {
 }
 
 /// A terminal that shows nothing of what is typed, until this is dropped.
-struct Quiet {
+struct EchoGuard {
     terminal: Stdin,
     before: Termios,
 }
 
-impl Quiet {
+impl EchoGuard {
     fn begin(terminal: Stdin) -> io::Result<Self> {
         let before = tcgetattr(&terminal)?;
         let mut quiet = before.clone();
@@ -64,7 +64,7 @@ impl Quiet {
     }
 }
 
-impl Drop for Quiet {
+impl Drop for EchoGuard {
     fn drop(&mut self) {
         // A terminal that is gone needs no restoring.
         discard!(

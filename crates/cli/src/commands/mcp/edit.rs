@@ -6,19 +6,19 @@ use std::{fs, io};
 
 use serde_json::{Value as Json, json};
 use toml_edit::{Array, DocumentMut, Item, Table, value};
-use troupe_mcp::Door;
+use troupe_mcp::ServerEndpoint;
 
-use crate::config_file::ConfigFile;
-use crate::failure::Failure;
+use crate::config_file::ConfigFileEditor;
+use crate::failure::CommandFailure;
 
 const SERVERS: &str = "mcp_servers";
 
 /// The same in a `.mcp.json`.
 const PROJECT_SERVERS: &str = "mcpServers";
 
-fn check(name: &str) -> Result<(), Failure> {
+fn check(name: &str) -> Result<(), CommandFailure> {
     if name.is_empty() || name.chars().any(char::is_control) {
-        return Err(Failure::usage(
+        return Err(CommandFailure::usage(
             "the name of a server is one or more characters",
         ));
     }
@@ -26,7 +26,7 @@ fn check(name: &str) -> Result<(), Failure> {
 }
 
 /// Adds a server, unless there is one of that name.
-pub(super) fn add(file: &Path, name: &str, door: &Door) -> Result<(), Failure> {
+pub(super) fn add(file: &Path, name: &str, door: &ServerEndpoint) -> Result<(), CommandFailure> {
     check(name)?;
     change(file, |document| {
         let servers = document.entry(SERVERS).or_insert_with(|| {
@@ -38,7 +38,7 @@ pub(super) fn add(file: &Path, name: &str, door: &Door) -> Result<(), Failure> {
             .as_table_like_mut()
             .ok_or_else(|| not_a_table(file))?;
         if servers.contains_key(name) {
-            return Err(Failure::usage(format!(
+            return Err(CommandFailure::usage(format!(
                 "{} has a server {name} already; remove it first",
                 file.display()
             )));
@@ -50,10 +50,15 @@ pub(super) fn add(file: &Path, name: &str, door: &Door) -> Result<(), Failure> {
 
 /// Adds a server to the `.mcp.json` of a project, unless there is one of that name. What else the
 /// file says stays, in its order.
-pub(super) fn add_to_project(file: &Path, name: &str, door: &Door) -> Result<(), Failure> {
+pub(super) fn add_to_project(
+    file: &Path,
+    name: &str,
+    door: &ServerEndpoint,
+) -> Result<(), CommandFailure> {
     check(name)?;
     let shown = file.display();
-    let mended = |why: &dyn Display| Failure::usage(format!("{shown}: {why}; mend it first"));
+    let mended =
+        |why: &dyn Display| CommandFailure::usage(format!("{shown}: {why}; mend it first"));
     let text = match fs::read_to_string(file) {
         Ok(text) => text,
         Err(error) if error.kind() == io::ErrorKind::NotFound => "{}".to_owned(),
@@ -67,22 +72,22 @@ pub(super) fn add_to_project(file: &Path, name: &str, door: &Door) -> Result<(),
         .and_then(Json::as_object_mut)
         .ok_or_else(|| mended(&format!("{PROJECT_SERVERS} is not a table of servers")))?;
     if servers.contains_key(name) {
-        return Err(Failure::usage(format!(
+        return Err(CommandFailure::usage(format!(
             "{shown} has a server {name} already; remove it first"
         )));
     }
     servers.insert(name.to_owned(), shared(door));
-    let mut text = serde_json::to_string_pretty(&document).map_err(Failure::failed)?;
+    let mut text = serde_json::to_string_pretty(&document).map_err(CommandFailure::failed)?;
     text.push('\n');
     fs::write(file, text).map_err(|error| {
-        Failure::failed(anyhow::Error::new(error).context(format!("cannot write {shown}")))
+        CommandFailure::failed(anyhow::Error::new(error).context(format!("cannot write {shown}")))
     })
 }
 
 /// Returns a server as `.mcp.json` has it. A token stays where it is: the file goes into git.
-fn shared(door: &Door) -> Json {
+fn shared(door: &ServerEndpoint) -> Json {
     match door {
-        Door::Stdio {
+        ServerEndpoint::Stdio {
             command, args, env, ..
         } => {
             let mut server = json!({ "command": command, "args": args });
@@ -91,7 +96,7 @@ fn shared(door: &Door) -> Json {
             }
             server
         }
-        Door::Http {
+        ServerEndpoint::Http {
             url,
             bearer_token_env_var,
             ..
@@ -106,12 +111,12 @@ fn shared(door: &Door) -> Json {
 }
 
 /// Removes a server.
-pub(super) fn remove(file: &Path, name: &str) -> Result<(), Failure> {
+pub(super) fn remove(file: &Path, name: &str) -> Result<(), CommandFailure> {
     change(file, |document| {
         let servers = document.get_mut(SERVERS).and_then(Item::as_table_like_mut);
         match servers.and_then(|servers| servers.remove(name)) {
             Some(_) => Ok(()),
-            None => Err(Failure::usage(format!(
+            None => Err(CommandFailure::usage(format!(
                 "{} has no server {name}; `troupe mcp` lists all, also those of other files",
                 file.display()
             ))),
@@ -119,10 +124,10 @@ pub(super) fn remove(file: &Path, name: &str) -> Result<(), Failure> {
     })
 }
 
-fn table(door: &Door) -> Table {
+fn table(door: &ServerEndpoint) -> Table {
     let mut table = Table::new();
     match door {
-        Door::Stdio {
+        ServerEndpoint::Stdio {
             command, args, env, ..
         } => {
             table.insert("command", value(command));
@@ -137,7 +142,7 @@ fn table(door: &Door) -> Table {
                 table.insert("env", Item::Table(variables));
             }
         }
-        Door::Http {
+        ServerEndpoint::Http {
             url,
             bearer_token_env_var,
             ..
@@ -153,14 +158,14 @@ fn table(door: &Door) -> Table {
 
 fn change(
     path: &Path,
-    edit: impl FnOnce(&mut DocumentMut) -> Result<(), Failure>,
-) -> Result<(), Failure> {
-    let mut file = ConfigFile::take(path)?;
+    edit: impl FnOnce(&mut DocumentMut) -> Result<(), CommandFailure>,
+) -> Result<(), CommandFailure> {
+    let mut file = ConfigFileEditor::take(path)?;
     let mut document = file.document()?;
     edit(&mut document)?;
     file.write(&document)
 }
 
-fn not_a_table(file: &Path) -> Failure {
-    Failure::usage(format!("{SERVERS} of {} is not a table", file.display()))
+fn not_a_table(file: &Path) -> CommandFailure {
+    CommandFailure::usage(format!("{SERVERS} of {} is not a table", file.display()))
 }

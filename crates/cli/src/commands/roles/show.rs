@@ -3,14 +3,17 @@
 use std::sync::Arc;
 
 use serde_json::{Value, json};
-use troupe_agents::roles::{Broken, Choice, Pattern, Persona, Resolved, Role, Source, ToolPolicy};
+use troupe_agents::roles::{
+    AgentRole, BrokenRole, ModelPreference, Persona, PreferenceSource, ResolvedPreference,
+    ToolPattern, ToolPolicy,
+};
 
 /// Who has a say when the role has none.
 const PARENT: &str = "the parent's";
 
 /// One line per role.
-pub fn table(roles: &[Arc<Role>]) -> String {
-    let widest = |text: &dyn Fn(&Role) -> usize| roles.iter().map(|role| text(role)).max();
+pub fn table(roles: &[Arc<AgentRole>]) -> String {
+    let widest = |text: &dyn Fn(&AgentRole) -> usize| roles.iter().map(|role| text(role)).max();
     let width = widest(&|role| role.name.as_str().len()).unwrap_or_default();
     let lines: Vec<String> = roles
         .iter()
@@ -29,7 +32,7 @@ pub fn table(roles: &[Arc<Role>]) -> String {
 }
 
 /// One JSON object for programs, with the keys of a role file.
-pub fn json_line(role: &Role) -> String {
+pub fn json_line(role: &AgentRole) -> String {
     let persona = |persona: &Persona| {
         json!({
             "name": persona.name,
@@ -59,31 +62,35 @@ pub fn json_line(role: &Role) -> String {
     format!("{object}\n")
 }
 
-pub fn broken_json(broken: &Broken) -> String {
+pub fn broken_json(broken: &BrokenRole) -> String {
     let object = json!({ "path": broken.path, "error": broken.error.to_string() });
     format!("{object}\n")
 }
 
 /// Every value of a role with where it comes from, then the prompt. `configured` is what the
 /// configuration says over its file.
-pub fn details(role: &Role, persona: Option<&Persona>, configured: &Choice) -> String {
+pub fn details(
+    role: &AgentRole,
+    persona: Option<&Persona>,
+    configured: &ModelPreference,
+) -> String {
     let own = role.origin.to_string();
     let of_persona = persona.map(|persona| format!("persona {} in {own}", persona.name));
     let of_persona = of_persona.as_deref().unwrap_or(&own);
     let of_configuration = format!("[agents.types.{}] of the configuration", role.name);
-    let place = |source: Source, is_configured: bool| match source {
-        Source::Call | Source::Persona => of_persona,
-        Source::Role if is_configured => of_configuration.as_str(),
-        Source::Role => own.as_str(),
-        Source::Inherited => PARENT,
+    let place = |source: PreferenceSource, is_configured: bool| match source {
+        PreferenceSource::Call | PreferenceSource::Persona => of_persona,
+        PreferenceSource::Role if is_configured => of_configuration.as_str(),
+        PreferenceSource::Role => own.as_str(),
+        PreferenceSource::Inherited => PARENT,
     };
-    let no_call = Choice::default();
+    let no_call = ModelPreference::default();
     let levels = role.precedence(&no_call, persona);
     let model = levels.model("inherited");
-    let Resolved { value, source } = levels.reasoning_effort(None);
+    let ResolvedPreference { value, source } = levels.reasoning_effort(None);
     let effort = value.map_or("inherited", |effort| effort.as_str());
 
-    let mut rows = Rows::default();
+    let mut rows = RoleRows::default();
     let description = persona.and_then(|persona| persona.description.as_deref());
     match description {
         Some(description) => rows.add("description", description, of_persona),
@@ -128,7 +135,7 @@ pub fn details(role: &Role, persona: Option<&Persona>, configured: &Choice) -> S
 
 /// `None` if the role has nothing to say about tools.
 fn tools(policy: &ToolPolicy) -> Option<String> {
-    let names = |patterns: &[Pattern]| {
+    let names = |patterns: &[ToolPattern]| {
         let names: Vec<String> = patterns.iter().map(ToString::to_string).collect();
         listed(&names)
     };
@@ -162,9 +169,9 @@ fn clean(text: &str) -> String {
 
 /// Keys and values in columns, each with its origin.
 #[derive(Default)]
-struct Rows(Vec<(String, String, String)>);
+struct RoleRows(Vec<(String, String, String)>);
 
-impl Rows {
+impl RoleRows {
     fn add(&mut self, key: &str, value: &str, origin: &str) {
         let value = clean(value).replace('\n', " ");
         self.0.push((key.to_owned(), value, origin.to_owned()));

@@ -3,12 +3,12 @@
 use std::io::{self, BufRead, IsTerminal, Write};
 
 use clap::Args;
-use troupe_store::Store;
+use troupe_store::SessionStore;
 
 use super::resolve;
 use super::show::title;
 use crate::commands::{print, tell};
-use crate::failure::{Exit, Failure, Outcome};
+use crate::failure::{CommandExit, CommandFailure, Outcome};
 use crate::terminal::harmless;
 
 #[derive(Debug, Args)]
@@ -20,11 +20,11 @@ pub(super) struct DeleteArguments {
     yes: bool,
 }
 
-pub(super) async fn run(store: &dyn Store, arguments: DeleteArguments) -> Outcome {
+pub(super) async fn run(store: &dyn SessionStore, arguments: DeleteArguments) -> Outcome {
     let id = resolve(store, &arguments.session).await?;
     if !arguments.yes {
-        let live = store.read_live(id).await.map_err(Failure::failed)?;
-        let agents = store.tree(id).await.map_err(Failure::failed)?.len();
+        let live = store.read_live(id).await.map_err(CommandFailure::failed)?;
+        let agents = store.tree(id).await.map_err(CommandFailure::failed)?.len();
         let below = match agents.saturating_sub(1) {
             0 => String::new(),
             1 => ", and the agent below it".to_owned(),
@@ -35,20 +35,20 @@ pub(super) async fn run(store: &dyn Store, arguments: DeleteArguments) -> Outcom
         let what = format!("“{title}”, session {id} of {since} in {cwd}{below}");
         if !is_agreed(&what)? {
             tell("nothing was deleted");
-            return Ok(Exit::Success);
+            return Ok(CommandExit::Success);
         }
     }
-    let deleted = store.delete(id).await.map_err(Failure::failed)?;
+    let deleted = store.delete(id).await.map_err(CommandFailure::failed)?;
     for id in deleted {
         print(&format!("deleted {id}\n"))?;
     }
-    Ok(Exit::Success)
+    Ok(CommandExit::Success)
 }
 
 /// Asks the person at the terminal. Where there is none, silence is no consent.
-fn is_agreed(what: &str) -> Result<bool, Failure> {
+fn is_agreed(what: &str) -> Result<bool, CommandFailure> {
     if !io::stdin().is_terminal() {
-        return Err(Failure::usage(format!(
+        return Err(CommandFailure::usage(format!(
             "this would delete {what} for good; say so with --yes"
         )));
     }

@@ -3,17 +3,22 @@
 use troupe_protocol::session::SessionSource;
 use troupe_protocol::{EventMsg, Op, SessionId};
 
-use crate::arguments::{Layers, Overrides};
-use crate::commands::one_op::ask;
+use crate::arguments::{ConfigOverrides, LayerSelection};
 use crate::commands::print;
-use crate::failure::{Exit, Outcome};
-use crate::home::{Home, here};
+use crate::commands::stored_session_op::submit_and_wait;
+use crate::failure::{CommandExit, Outcome};
+use crate::home::{TroupeHome, here};
 use crate::layers::ConfigSource;
 use crate::wiring::Wiring;
 
-pub async fn set(id: SessionId, op: Op, overrides: Overrides, layers: Layers) -> Outcome {
+pub async fn set(
+    id: SessionId,
+    op: Op,
+    overrides: ConfigOverrides,
+    layers: LayerSelection,
+) -> Outcome {
     let source = ConfigSource {
-        home: Home::find()?,
+        home: TroupeHome::find()?,
         overrides,
         layers,
         flags: Vec::new(),
@@ -25,10 +30,10 @@ pub async fn set(id: SessionId, op: Op, overrides: Overrides, layers: Layers) ->
         | EventMsg::ThreadNoteUpdated { thread_note: text } => Some(text.clone()),
         _ => None,
     };
-    let text = ask(wiring, id, op, is_answer).await?;
+    let text = submit_and_wait(wiring, id, op, is_answer).await?;
     print(&match text {
         Some(text) => format!("{} is {text:?} now\n", id.short()),
         None => format!("{} has none now\n", id.short()),
     })?;
-    Ok(Exit::Success)
+    Ok(CommandExit::Success)
 }

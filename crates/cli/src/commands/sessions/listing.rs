@@ -19,7 +19,7 @@ pub struct ListedSession {
 
 /// Where the reader stands, from which directories are named.
 #[derive(Debug, Clone, Copy)]
-pub struct Standpoint<'a> {
+pub struct ReaderLocation<'a> {
     pub here: &'a Path,
     pub user_home: Option<&'a Path>,
 }
@@ -29,7 +29,11 @@ const NAME_COLUMNS_MAX: usize = 28;
 const TITLE_CHARS_MAX: usize = 72;
 
 /// Returns one line for each session, cut where it would be wider than the terminal.
-pub fn table(sessions: &[ListedSession], from: Standpoint<'_>, columns: Option<usize>) -> String {
+pub fn table(
+    sessions: &[ListedSession],
+    from: ReaderLocation<'_>,
+    columns: Option<usize>,
+) -> String {
     let cells: Vec<[String; 4]> = sessions.iter().map(|it| cells(it, from)).collect();
     let widest = |column: usize| {
         let widths = cells.iter().map(|row| row[column].width());
@@ -61,7 +65,7 @@ pub fn table(sessions: &[ListedSession], from: Standpoint<'_>, columns: Option<u
 }
 
 /// Directory, model, tokens, agents.
-fn cells(session: &ListedSession, from: Standpoint<'_>) -> [String; 4] {
+fn cells(session: &ListedSession, from: ReaderLocation<'_>) -> [String; 4] {
     let summary = &session.summary;
     let model = summary.model.as_deref().unwrap_or("-");
     [
@@ -77,7 +81,7 @@ fn cells(session: &ListedSession, from: Standpoint<'_>) -> [String; 4] {
 }
 
 /// Of a long path the end is what tells it from others.
-fn directory(path: &Path, from: Standpoint<'_>) -> String {
+fn directory(path: &Path, from: ReaderLocation<'_>) -> String {
     if path == from.here {
         return ".".to_owned();
     }

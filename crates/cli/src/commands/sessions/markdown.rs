@@ -2,7 +2,7 @@
 
 use troupe_protocol::history::SummaryPart;
 use troupe_protocol::rollout::RolloutRecord;
-use troupe_protocol::{Fragment, ResponseItem};
+use troupe_protocol::{ContextFragment, ResponseItem};
 use troupe_store::LiveHistory;
 
 use super::show::{output_text, title};
@@ -23,7 +23,7 @@ pub fn document(live: &LiveHistory) -> String {
             RolloutRecord::Compacted(compacted) => {
                 add_words(&mut text, "Summary of what came before", &compacted.message);
                 let kept = compacted.replacement_history.iter();
-                for item in kept.filter(|item| item.fragment() != Some(Fragment::Summary)) {
+                for item in kept.filter(|item| item.fragment() != Some(ContextFragment::Summary)) {
                     add_item(&mut text, item);
                 }
             }

@@ -8,13 +8,13 @@ use jiff::civil::Date;
 use jiff::tz::TimeZone;
 use jiff::{Span, Timestamp};
 use serde_json::json;
-use troupe_store::search::{Hit, SearchQuery, search};
-use troupe_store::{ArchivedFilter, Store, UnixMillis};
+use troupe_store::search::{SearchHit, SearchQuery, search};
+use troupe_store::{ArchivedFilter, SessionStore, UnixMillis};
 
 use super::show::local_time;
 use super::worked_in;
 use crate::commands::{print, tell};
-use crate::failure::{Exit, Failure, Outcome};
+use crate::failure::{CommandExit, CommandFailure, Outcome};
 use crate::terminal;
 
 #[derive(Debug, Args)]
@@ -47,7 +47,7 @@ pub struct SearchArguments {
     json: bool,
 }
 
-pub async fn run(store: &dyn Store, arguments: SearchArguments) -> Outcome {
+pub async fn run(store: &dyn SessionStore, arguments: SearchArguments) -> Outcome {
     let cwd = arguments.cwd.as_deref().map(worked_in).transpose()?;
     let query = SearchQuery {
         text: arguments.text,
@@ -61,7 +61,9 @@ pub async fn run(store: &dyn Store, arguments: SearchArguments) -> Outcome {
         cursor: arguments.cursor,
         limit: arguments.limit.map(NonZeroUsize::get),
     };
-    let page = search(store, &query).await.map_err(Failure::failed)?;
+    let page = search(store, &query)
+        .await
+        .map_err(CommandFailure::failed)?;
     for warning in &page.warnings {
         tell(&format!("warning: {warning}"));
     }
@@ -72,12 +74,12 @@ pub async fn run(store: &dyn Store, arguments: SearchArguments) -> Outcome {
     }
     if page.hits.is_empty() {
         tell("nothing was found");
-        return Ok(Exit::Failed);
+        return Ok(CommandExit::Failed);
     }
-    Ok(Exit::Success)
+    Ok(CommandExit::Success)
 }
 
-fn row(hit: &Hit) -> String {
+fn row(hit: &SearchHit) -> String {
     format!(
         "{}  {}  {:<5}  {}\n",
         hit.session.id.short(),
@@ -87,7 +89,7 @@ fn row(hit: &Hit) -> String {
     )
 }
 
-fn json_row(hit: &Hit) -> String {
+fn json_row(hit: &SearchHit) -> String {
     let object = json!({
         "session": hit.session.id,
         "name": hit.session.name,

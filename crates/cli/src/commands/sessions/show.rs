@@ -6,7 +6,7 @@ use serde_json::json;
 use troupe_protocol::history::{ContentItem, SummaryPart, ToolOutputBody};
 use troupe_protocol::rollout::RolloutRecord;
 use troupe_protocol::undo::{ChangedFile, FileFact, FileState};
-use troupe_protocol::{EventMsg, Fragment, ResponseItem};
+use troupe_protocol::{ContextFragment, EventMsg, ResponseItem};
 use troupe_store::{LiveHistory, UnixMillis};
 
 use super::listing::ListedSession;
@@ -60,7 +60,7 @@ pub fn transcript(live: &LiveHistory) -> String {
                 for item in &compacted.replacement_history {
                     text += &match item.fragment() {
                         // It was shown just now.
-                        Some(Fragment::Summary | Fragment::Imported) => String::new(),
+                        Some(ContextFragment::Summary | ContextFragment::Imported) => String::new(),
                         Some(_) | None => item_text(item),
                     };
                 }

@@ -2,7 +2,7 @@ use expect_test::{Expect, expect};
 use serde_json::{Value, json};
 use troupe_config::KeyPath;
 
-use super::{Merge, set};
+use super::{TableMerge, set};
 
 const FILE: &str = "\
 # my settings
@@ -13,7 +13,7 @@ command = \"ore\" # from the mine
 args = [\"-v\"]
 ";
 
-fn check(key: &str, value: Value, merge: Merge, expected: Expect) {
+fn check(key: &str, value: Value, merge: TableMerge, expected: Expect) {
     let mut document = FILE.parse().unwrap();
     let key = KeyPath::parse(key).unwrap();
     match set(&mut document, &key, &value, merge) {
@@ -27,7 +27,7 @@ fn a_value_changes_and_the_comments_stay() {
     check(
         "model",
         json!("two"),
-        Merge::Replace,
+        TableMerge::Replace,
         expect![[r#"
             # my settings
             model = "two" # the good one
@@ -45,7 +45,7 @@ fn a_table_is_merged_or_replaced() {
     check(
         "mcp_servers.ore",
         new.clone(),
-        Merge::Upsert,
+        TableMerge::Upsert,
         expect![[r#"
             # my settings
             model = "one" # the good one
@@ -58,7 +58,7 @@ fn a_table_is_merged_or_replaced() {
     check(
         "mcp_servers.ore",
         new,
-        Merge::Replace,
+        TableMerge::Replace,
         expect![[r#"
             # my settings
             model = "one" # the good one
@@ -74,7 +74,7 @@ fn tables_on_the_way_are_made() {
     check(
         "projects.\"/a.b\".trust_level",
         json!("trusted"),
-        Merge::Replace,
+        TableMerge::Replace,
         expect![[r#"
             # my settings
             model = "one" # the good one
@@ -94,7 +94,7 @@ fn null_takes_a_key_away() {
     check(
         "mcp_servers.ore",
         json!(null),
-        Merge::Replace,
+        TableMerge::Replace,
         expect![[r#"
             # my settings
             model = "one" # the good one
@@ -103,7 +103,7 @@ fn null_takes_a_key_away() {
     check(
         "nothing.here",
         json!(null),
-        Merge::Replace,
+        TableMerge::Replace,
         expect![[r#"
         # my settings
         model = "one" # the good one
@@ -120,19 +120,19 @@ fn what_has_no_form_is_refused() {
     check(
         "model.name",
         json!("x"),
-        Merge::Replace,
+        TableMerge::Replace,
         expect!["model is not a table"],
     );
     check(
         "notify",
         json!(["a", null]),
-        Merge::Replace,
+        TableMerge::Replace,
         expect!["notify: null has no form in TOML"],
     );
     check(
         "retries",
         json!(u64::MAX),
-        Merge::Replace,
+        TableMerge::Replace,
         expect!["retries: 18446744073709551615 does not fit 64 bits"],
     );
 }

@@ -24,7 +24,7 @@ fn decided(id: &str, decision: ReviewDecision) -> LineOutcome {
 
 #[test]
 fn a_command_is_shown_whole_with_what_each_answer_means() {
-    let mut asker = Asker::default();
+    let mut asker = QuestionQueue::default();
     assert!(asker.hear(&commit("c")));
     let page = asker.page().unwrap();
     assert_eq!(
@@ -45,7 +45,7 @@ fn a_command_is_shown_whole_with_what_each_answer_means() {
 
 #[test]
 fn what_is_not_offered_cannot_be_chosen_and_the_end_of_input_refuses() {
-    let mut asker = Asker::default();
+    let mut asker = QuestionQueue::default();
     asker.hear(&event(json!({
         "type": "exec_approval_request", "call_id": "c", "turn_id": "t", "cwd": "/w",
         "command": ["ls"], "parsed_cmd": [], "available_decisions": ["approved", "denied"],
@@ -56,14 +56,14 @@ fn what_is_not_offered_cannot_be_chosen_and_the_end_of_input_refuses() {
 
 #[test]
 fn a_no_can_be_explained_to_who_asked() {
-    let mut asker = Asker::default();
+    let mut asker = QuestionQueue::default();
     asker.hear(&commit("c"));
     assert!(matches!(asker.take(Some("w")), LineOutcome::More(_)));
     let outcome = asker.take(Some("not before the tests pass"));
     let LineOutcome::Answered { explanation, .. } = outcome else {
         panic!("{outcome:?}");
     };
-    let expected = Explanation {
+    let expected = RefusalExplanation {
         agent: Some("/root/writer".to_owned()),
         text: "not before the tests pass".to_owned(),
     };
@@ -72,7 +72,7 @@ fn a_no_can_be_explained_to_who_asked() {
 
 #[test]
 fn what_somebody_else_answered_is_not_asked_any_more() {
-    let mut asker = Asker::default();
+    let mut asker = QuestionQueue::default();
     asker.hear(&commit("1"));
     asker.hear(&commit("2"));
     assert!(asker.page().is_some());
@@ -86,7 +86,7 @@ fn what_somebody_else_answered_is_not_asked_any_more() {
 
 #[test]
 fn questions_of_a_model_are_answered_one_after_the_other() {
-    let mut asker = Asker::default();
+    let mut asker = QuestionQueue::default();
     asker.hear(&event(json!({
         "type": "request_user_input", "call_id": "q", "turn_id": "t",
         "questions": [

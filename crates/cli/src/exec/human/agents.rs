@@ -6,10 +6,10 @@ use troupe_protocol::command::WorkStatus;
 use troupe_protocol::item::ToolCallItem;
 use troupe_protocol::{CallId, EventMsg};
 
-use super::{Human, cut, seconds};
+use super::{HumanOutput, cut, seconds};
 use crate::exec::command_line;
 use crate::exec::event_kinds::is_collaboration;
-use crate::style::Style;
+use crate::style::TextStyle;
 use crate::terminal;
 
 /// Tells whether what a call did is told by the agent that it was done to.
@@ -17,7 +17,7 @@ pub fn is_told(item: &ToolCallItem) -> bool {
     is_collaboration(&item.tool) && item.status == WorkStatus::Completed
 }
 
-impl Human {
+impl HumanOutput {
     /// Returns the line for an event that is about other agents; none for any other event.
     pub(super) fn of_other_agents(&mut self, msg: &EventMsg) -> Option<String> {
         Some(match msg {
@@ -148,7 +148,7 @@ impl Human {
 }
 
 /// Returns the beginning of a line about an agent.
-fn head(style: Style, path: &str) -> String {
+fn head(style: TextStyle, path: &str) -> String {
     let depth = path.matches('/').count().saturating_sub(2);
     let indent = "  ".repeat(depth);
     format!("{indent}{} {} ", style.cyan("agent"), style.bold(path))

@@ -6,20 +6,20 @@
 use expect_test::{Expect, expect};
 use jiff::Timestamp;
 use serde_json::{Value, json};
-use troupe_engine::Clock;
+use troupe_engine::SessionClock;
 use troupe_protocol::{Event, EventMsg};
 
-use super::Human;
-use crate::style::Style;
+use super::HumanOutput;
+use crate::style::TextStyle;
 
 /// Feeds events, written as on the wire, and compares what a person sees.
 fn check(events: Value, expected: Expect) {
-    expected.assert_eq(&shown(events, Style::Plain));
+    expected.assert_eq(&shown(events, TextStyle::Plain));
 }
 
-fn shown(events: Value, style: Style) -> String {
-    let clock = Clock::new(|| Timestamp::UNIX_EPOCH);
-    let mut human = Human::new(style, clock);
+fn shown(events: Value, style: TextStyle) -> String {
+    let clock = SessionClock::new(|| Timestamp::UNIX_EPOCH);
+    let mut human = HumanOutput::new(style, clock);
     let events = events.as_array().unwrap().iter().map(|msg| Event {
         id: "1".into(),
         seq: 1,
@@ -161,7 +161,7 @@ fn output_cannot_move_the_cursor() {
             "completed",
             command("completed", "\u{1b}[2Jgone\rover", json!(0))
         )]),
-        Style::Plain,
+        TextStyle::Plain,
     );
     assert!(
         !shown.contains('\u{1b}') && !shown.contains('\r'),
@@ -207,9 +207,9 @@ fn tools_plans_and_troubles() {
 #[test]
 fn colour_only_when_asked_for() {
     let event = json!([{"type": "warning", "message": "careful"}]);
-    assert_eq!(shown(event.clone(), Style::Plain), "warning: careful\n");
+    assert_eq!(shown(event.clone(), TextStyle::Plain), "warning: careful\n");
     assert_eq!(
-        shown(event, Style::Ansi),
+        shown(event, TextStyle::Ansi),
         "\u{1b}[33mwarning:\u{1b}[0m careful\n"
     );
 }
@@ -313,8 +313,8 @@ fn questions_of_children_are_told_with_their_answers() {
 /// A child that is done begins another turn; only the message of the last one is final.
 #[test]
 fn an_earlier_turns_message_is_shown_when_another_turn_begins() {
-    let clock = Clock::new(|| Timestamp::UNIX_EPOCH);
-    let mut human = Human::new(Style::Plain, clock);
+    let clock = SessionClock::new(|| Timestamp::UNIX_EPOCH);
+    let mut human = HumanOutput::new(TextStyle::Plain, clock);
     let mut show = |msg: Value| {
         let msg = serde_json::from_value(msg).unwrap();
         let (id, seq) = ("1".into(), 1);

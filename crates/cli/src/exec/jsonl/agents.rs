@@ -8,7 +8,7 @@ use troupe_protocol::agent::{
 };
 use troupe_protocol::{CallId, EventMsg, SessionId};
 
-use super::line::{Agent, AgentState, Details, ItemStatus, Line};
+use super::line::{ItemStatus, JsonAgent, JsonAgentState, JsonItemDetails, JsonLine};
 
 const SPAWN: &str = "spawn_agent";
 const SEND: &str = "send_input";
@@ -18,13 +18,13 @@ const RESUME: &str = "resume_agent";
 
 /// The begin or the end of a call that works with another agent.
 #[derive(Debug)]
-pub struct Collaboration {
+pub struct CollaborationLine {
     pub call_id: CallId,
     pub is_begin: bool,
-    pub details: Details,
+    pub details: JsonItemDetails,
 }
 
-impl Collaboration {
+impl CollaborationLine {
     pub fn of(msg: &EventMsg) -> Option<Self> {
         Some(match msg {
             EventMsg::CollabAgentSpawnBegin(begin) => spawn_begin(begin),
@@ -43,12 +43,12 @@ impl Collaboration {
 }
 
 /// The headline of an agent's reasoning is for screens.
-pub fn lifecycle(event: &SubagentLifecycle) -> Option<Line> {
+pub fn lifecycle(event: &SubagentLifecycle) -> Option<JsonLine> {
     Some(match event {
-        SubagentLifecycle::Created { subagent } => Line::AgentCreated {
+        SubagentLifecycle::Created { subagent } => JsonLine::AgentCreated {
             agent: whole(subagent),
         },
-        SubagentLifecycle::Restored { subagent } => Line::AgentRestored {
+        SubagentLifecycle::Restored { subagent } => JsonLine::AgentRestored {
             agent: whole(subagent),
         },
         SubagentLifecycle::Status {
@@ -56,7 +56,7 @@ pub fn lifecycle(event: &SubagentLifecycle) -> Option<Line> {
             session_id,
             status,
             ..
-        } => Line::AgentStatus {
+        } => JsonLine::AgentStatus {
             agent_id: *agent_id,
             thread_id: *session_id,
             state: state(status),
@@ -65,7 +65,7 @@ pub fn lifecycle(event: &SubagentLifecycle) -> Option<Line> {
             agent_id,
             session_id,
             ..
-        } => Line::AgentDeleted {
+        } => JsonLine::AgentDeleted {
             agent_id: *agent_id,
             thread_id: *session_id,
         },
@@ -73,8 +73,8 @@ pub fn lifecycle(event: &SubagentLifecycle) -> Option<Line> {
     })
 }
 
-fn whole(subagent: &SubagentSummary) -> Agent {
-    Agent {
+fn whole(subagent: &SubagentSummary) -> JsonAgent {
+    JsonAgent {
         agent_id: subagent.agent_id,
         thread_id: subagent.session_id,
         parent_thread_id: subagent.parent_session_id,
@@ -84,11 +84,11 @@ fn whole(subagent: &SubagentSummary) -> Agent {
     }
 }
 
-fn spawn_begin(begin: &CollabSpawnBegin) -> Collaboration {
-    Collaboration {
+fn spawn_begin(begin: &CollabSpawnBegin) -> CollaborationLine {
+    CollaborationLine {
         call_id: begin.call_id.clone(),
         is_begin: true,
-        details: Details::CollabToolCall {
+        details: JsonItemDetails::CollabToolCall {
             tool: SPAWN,
             sender_thread_id: begin.sender_thread_id,
             receiver_thread_ids: Vec::new(),
@@ -99,12 +99,12 @@ fn spawn_begin(begin: &CollabSpawnBegin) -> Collaboration {
     }
 }
 
-fn spawn_end(end: &CollabSpawnEnd) -> Collaboration {
+fn spawn_end(end: &CollabSpawnEnd) -> CollaborationLine {
     let child = end.new_thread_id;
-    Collaboration {
+    CollaborationLine {
         call_id: end.call_id.clone(),
         is_begin: false,
-        details: Details::CollabToolCall {
+        details: JsonItemDetails::CollabToolCall {
             tool: SPAWN,
             sender_thread_id: end.sender_thread_id,
             receiver_thread_ids: child.into_iter().collect(),
@@ -121,7 +121,7 @@ fn spawn_end(end: &CollabSpawnEnd) -> Collaboration {
     }
 }
 
-fn interaction(tool: &'static str, is_begin: bool, it: &CollabInteraction) -> Collaboration {
+fn interaction(tool: &'static str, is_begin: bool, it: &CollabInteraction) -> CollaborationLine {
     let receiver = it.receiver_thread_id;
     let status = match &it.status {
         None => ItemStatus::InProgress,
@@ -129,10 +129,10 @@ fn interaction(tool: &'static str, is_begin: bool, it: &CollabInteraction) -> Co
         Some(_) => ItemStatus::Completed,
     };
     let states = it.status.iter().map(|status| (receiver, state(status)));
-    Collaboration {
+    CollaborationLine {
         call_id: it.call_id.clone(),
         is_begin,
-        details: Details::CollabToolCall {
+        details: JsonItemDetails::CollabToolCall {
             tool,
             sender_thread_id: it.sender_thread_id,
             receiver_thread_ids: vec![receiver],
@@ -143,14 +143,14 @@ fn interaction(tool: &'static str, is_begin: bool, it: &CollabInteraction) -> Co
     }
 }
 
-fn waiting(is_begin: bool, it: &CollabWaiting) -> Collaboration {
+fn waiting(is_begin: bool, it: &CollabWaiting) -> CollaborationLine {
     let states = it.statuses.iter();
-    let states: BTreeMap<SessionId, AgentState> =
+    let states: BTreeMap<SessionId, JsonAgentState> =
         states.map(|(id, status)| (*id, state(status))).collect();
-    Collaboration {
+    CollaborationLine {
         call_id: it.call_id.clone(),
         is_begin,
-        details: Details::CollabToolCall {
+        details: JsonItemDetails::CollabToolCall {
             tool: WAIT,
             sender_thread_id: it.sender_thread_id,
             receiver_thread_ids: it.receiver_thread_ids.clone(),
@@ -165,7 +165,7 @@ fn waiting(is_begin: bool, it: &CollabWaiting) -> Collaboration {
     }
 }
 
-fn state(status: &AgentStatus) -> AgentState {
+fn state(status: &AgentStatus) -> JsonAgentState {
     let (status, message, position) = match status {
         AgentStatus::PendingInit => ("pending_init", None, None),
         AgentStatus::Ready => ("ready", None, None),
@@ -180,7 +180,7 @@ fn state(status: &AgentStatus) -> AgentState {
         AgentStatus::Lost(_) => ("lost", status.text().map(str::to_owned), None),
         AgentStatus::NotFound => ("not_found", None, None),
     };
-    AgentState {
+    JsonAgentState {
         status,
         message,
         position,

@@ -8,39 +8,42 @@ use troupe_protocol::command::WorkStatus;
 use troupe_protocol::usage::TokenUsage;
 use troupe_protocol::{AgentId, SessionId};
 
-use crate::exec::roster::Tally;
+use crate::exec::roster::EndTally;
 
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(tag = "type")]
-pub enum Line {
+pub enum JsonLine {
     #[serde(rename = "thread.started")]
     ThreadStarted { thread_id: String },
     #[serde(rename = "turn.started")]
     TurnStarted,
     #[serde(rename = "turn.completed")]
-    TurnCompleted { usage: Usage, turn_usage: Usage },
+    TurnCompleted {
+        usage: JsonUsage,
+        turn_usage: JsonUsage,
+    },
     #[serde(rename = "turn.failed")]
     TurnFailed { error: ErrorText },
     #[serde(rename = "item.started")]
-    ItemStarted { item: Item },
+    ItemStarted { item: JsonItem },
     #[serde(rename = "item.updated")]
-    ItemUpdated { item: Item },
+    ItemUpdated { item: JsonItem },
     #[serde(rename = "item.completed")]
-    ItemCompleted { item: Item },
+    ItemCompleted { item: JsonItem },
     #[serde(rename = "error")]
     Error { message: String },
     /// Ours, as are the next four.
     #[serde(rename = "agent.created")]
-    AgentCreated { agent: Agent },
+    AgentCreated { agent: JsonAgent },
     /// One of a tree that was taken up again, as it stands now.
     #[serde(rename = "agent.restored")]
-    AgentRestored { agent: Agent },
+    AgentRestored { agent: JsonAgent },
     #[serde(rename = "agent.status")]
     AgentStatus {
         agent_id: AgentId,
         thread_id: SessionId,
         #[serde(flatten)]
-        state: AgentState,
+        state: JsonAgentState,
     },
     #[serde(rename = "agent.deleted")]
     AgentDeleted {
@@ -48,25 +51,25 @@ pub enum Line {
         thread_id: SessionId,
     },
     #[serde(rename = "agents.finished")]
-    AgentsFinished(Tally),
+    AgentsFinished(EndTally),
 }
 
 /// An agent as it is when it is made.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[expect(clippy::struct_field_names, reason = "the names are those of the wire")]
-pub struct Agent {
+pub struct JsonAgent {
     pub agent_id: AgentId,
     pub thread_id: SessionId,
     pub parent_thread_id: Option<SessionId>,
     pub path: Option<String>,
     pub summary: Option<String>,
     #[serde(flatten)]
-    pub state: AgentState,
+    pub state: JsonAgentState,
 }
 
 /// How an agent stands, and what there is to say about it.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct AgentState {
+pub struct JsonAgentState {
     pub status: &'static str,
     pub message: Option<String>,
     /// In the line of those that wait for others to be done.
@@ -76,7 +79,7 @@ pub struct AgentState {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[expect(clippy::struct_field_names, reason = "the names are those of the wire")]
-pub struct Usage {
+pub struct JsonUsage {
     pub input_tokens: u64,
     pub cached_input_tokens: u64,
     pub cache_write_input_tokens: u64,
@@ -84,7 +87,7 @@ pub struct Usage {
     pub reasoning_output_tokens: u64,
 }
 
-impl From<TokenUsage> for Usage {
+impl From<TokenUsage> for JsonUsage {
     fn from(usage: TokenUsage) -> Self {
         Self {
             input_tokens: usage.input_tokens,
@@ -102,10 +105,10 @@ pub struct ErrorText {
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Item {
+pub struct JsonItem {
     pub id: String,
     #[serde(flatten)]
-    pub details: Details,
+    pub details: JsonItemDetails,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -114,7 +117,7 @@ pub struct Item {
     clippy::large_enum_variant,
     reason = "made, written and dropped, one at a time"
 )]
-pub enum Details {
+pub enum JsonItemDetails {
     AgentMessage {
         text: String,
     },
@@ -132,7 +135,7 @@ pub enum Details {
         status: ItemStatus,
     },
     FileChange {
-        changes: Vec<FileChange>,
+        changes: Vec<JsonFileChange>,
         status: ItemStatus,
     },
     McpToolCall {
@@ -156,11 +159,11 @@ pub enum Details {
         sender_thread_id: SessionId,
         receiver_thread_ids: Vec<SessionId>,
         prompt: Option<String>,
-        agents_states: BTreeMap<SessionId, AgentState>,
+        agents_states: BTreeMap<SessionId, JsonAgentState>,
         status: ItemStatus,
     },
     TodoList {
-        items: Vec<Todo>,
+        items: Vec<JsonTodo>,
     },
     Error {
         message: String,
@@ -188,7 +191,7 @@ impl From<WorkStatus> for ItemStatus {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct FileChange {
+pub struct JsonFileChange {
     pub path: String,
     pub kind: FileChangeKind,
 }
@@ -225,7 +228,7 @@ impl From<&Value> for McpResult {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Todo {
+pub struct JsonTodo {
     pub text: String,
     pub completed: bool,
 }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use troupe_protocol::event::TextDelta;
 use troupe_protocol::{EventMsg, ItemId};
 
-use super::line::Details;
+use super::line::JsonItemDetails;
 
 /// The texts that are not whole yet.
 #[derive(Debug, Default)]
@@ -13,7 +13,7 @@ pub struct GrowingTexts(BTreeMap<ItemId, GrowingText>);
 
 #[derive(Debug)]
 struct GrowingText {
-    kind: TextKind,
+    kind: GrowingTextKind,
     text: String,
     is_begun: bool,
     /// It has grown since it was told.
@@ -21,7 +21,7 @@ struct GrowingText {
 }
 
 #[derive(Debug, Clone, Copy)]
-enum TextKind {
+enum GrowingTextKind {
     Message,
     Plan,
     Reasoning,
@@ -31,7 +31,7 @@ enum TextKind {
 #[derive(Debug)]
 pub struct TextSoFar {
     pub item: ItemId,
-    pub details: Details,
+    pub details: JsonItemDetails,
     /// Nothing of it was told before.
     pub is_first: bool,
 }
@@ -40,16 +40,16 @@ impl GrowingTexts {
     /// Takes a piece in. Tells whether there is something to tell.
     pub fn hear(&mut self, msg: &EventMsg) -> bool {
         let (kind, delta) = match msg {
-            EventMsg::AgentMessageContentDelta(delta) => (TextKind::Message, delta),
-            EventMsg::PlanDelta(delta) => (TextKind::Plan, delta),
-            EventMsg::ReasoningContentDelta(delta) => (TextKind::Reasoning, delta),
+            EventMsg::AgentMessageContentDelta(delta) => (GrowingTextKind::Message, delta),
+            EventMsg::PlanDelta(delta) => (GrowingTextKind::Plan, delta),
+            EventMsg::ReasoningContentDelta(delta) => (GrowingTextKind::Reasoning, delta),
             _ => return false,
         };
         self.grow(kind, delta);
         true
     }
 
-    fn grow(&mut self, kind: TextKind, delta: &TextDelta) {
+    fn grow(&mut self, kind: GrowingTextKind, delta: &TextDelta) {
         let growing = self
             .0
             .entry(delta.item_id.clone())
@@ -92,12 +92,12 @@ impl GrowingTexts {
 }
 
 impl GrowingText {
-    fn details(&self) -> Details {
+    fn details(&self) -> JsonItemDetails {
         let text = self.text.clone();
         match self.kind {
-            TextKind::Message => Details::AgentMessage { text },
-            TextKind::Plan => Details::Plan { text },
-            TextKind::Reasoning => Details::Reasoning { text },
+            GrowingTextKind::Message => JsonItemDetails::AgentMessage { text },
+            GrowingTextKind::Plan => JsonItemDetails::Plan { text },
+            GrowingTextKind::Reasoning => JsonItemDetails::Reasoning { text },
         }
     }
 }

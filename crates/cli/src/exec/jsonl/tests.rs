@@ -2,14 +2,14 @@ use expect_test::{Expect, expect};
 use serde_json::json;
 use troupe_protocol::{Event, EventMsg};
 
-use super::Jsonl;
+use super::JsonlOutput;
 
 /// Feeds events, written as on the wire, and compares the lines they become.
 fn check(events: serde_json::Value, expected: Expect) {
-    expected.assert_eq(&project(&mut Jsonl::default(), &events));
+    expected.assert_eq(&project(&mut JsonlOutput::default(), &events));
 }
 
-fn project(jsonl: &mut Jsonl, events: &serde_json::Value) -> String {
+fn project(jsonl: &mut JsonlOutput, events: &serde_json::Value) -> String {
     let mut lines = String::new();
     for msg in events.as_array().unwrap() {
         let msg: EventMsg = serde_json::from_value(msg.clone()).unwrap();
@@ -363,7 +363,7 @@ fn the_lives_of_agents_are_told_between_turns_too() {
 /// A full disk may be told once more when the session is closed.
 #[test]
 fn nothing_follows_the_last_line() {
-    let mut jsonl = Jsonl::default();
+    let mut jsonl = JsonlOutput::default();
     let aborted = json!({"type": "turn_aborted", "turn_id": "1", "reason": "error"});
     project(&mut jsonl, &json!([started(), aborted]));
     jsonl.close();

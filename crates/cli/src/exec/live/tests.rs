@@ -25,8 +25,8 @@ fn command(kind: &str, status: &str) -> EventMsg {
     )
 }
 
-fn began() -> Live {
-    let mut live = Live::default();
+fn began() -> LiveStatus {
+    let mut live = LiveStatus::default();
     let started = json!({"type": "task_started", "turn_id": "t", "started_at_ms": 0,
         "collaboration_mode_kind": "default"});
     live.apply(&event(started), 0);

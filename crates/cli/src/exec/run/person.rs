@@ -2,45 +2,45 @@
 
 use std::io::{self, IsTerminal as _};
 
-use troupe_agents::tree::command::Urgency;
+use troupe_agents::tree::command::SendUrgency;
 use troupe_protocol::Op;
 use troupe_protocol::input::UserInput;
 use troupe_protocol::tree::AgentMessage;
 
-use super::Run;
-use crate::exec::asking::{Asker, Explanation, LineOutcome};
-use crate::exec::request::Output;
+use super::ExecRun;
+use crate::exec::asking::{LineOutcome, QuestionQueue, RefusalExplanation};
+use crate::exec::request::ExecOutput;
 use crate::exec::terminal_lines::TerminalLines;
-use crate::failure::Failure;
+use crate::failure::CommandFailure;
 
 /// Who can be asked, and how what they type is read.
-pub(super) struct Person {
-    pub(super) asker: Asker,
+pub(super) struct TerminalPerson {
+    pub(super) asker: QuestionQueue,
     lines: TerminalLines,
 }
 
-impl Person {
+impl TerminalPerson {
     /// None if a program reads the output, or nobody could type an answer.
-    pub(super) fn at_terminal(output: Output) -> Option<Self> {
-        let is_for_people = matches!(output, Output::Human(_));
+    pub(super) fn at_terminal(output: ExecOutput) -> Option<Self> {
+        let is_for_people = matches!(output, ExecOutput::Human(_));
         let is_there = io::stdin().is_terminal() && io::stderr().is_terminal();
         let lines = (is_for_people && is_there).then(TerminalLines::open)?;
         Some(Self {
-            asker: Asker::default(),
+            asker: QuestionQueue::default(),
             lines: lines.ok()?,
         })
     }
 }
 
 /// Waits for a line as long as one is asked for.
-pub(super) async fn typed(person: &mut Option<Person>) -> io::Result<Option<String>> {
+pub(super) async fn typed(person: &mut Option<TerminalPerson>) -> io::Result<Option<String>> {
     match person {
         Some(person) if person.asker.is_asking() => person.lines.next().await,
         _ => std::future::pending().await,
     }
 }
 
-impl Run {
+impl ExecRun {
     /// Shows the next question, or goes on if there is none.
     pub(super) async fn put_question(&mut self) {
         let Some(person) = &mut self.person else {
@@ -58,7 +58,7 @@ impl Run {
     pub(super) async fn take_line(
         &mut self,
         line: io::Result<Option<String>>,
-    ) -> Result<(), Failure> {
+    ) -> Result<(), CommandFailure> {
         let Some(person) = &mut self.person else {
             return Ok(());
         };
@@ -82,7 +82,10 @@ impl Run {
     }
 
     /// Tells an agent why a person said no.
-    async fn explain(&mut self, Explanation { agent, text }: Explanation) -> Result<(), Failure> {
+    async fn explain(
+        &mut self,
+        RefusalExplanation { agent, text }: RefusalExplanation,
+    ) -> Result<(), CommandFailure> {
         let Some(path) = agent else {
             let items = vec![UserInput::text(text)];
             return self
@@ -100,10 +103,13 @@ impl Run {
             client_id: None,
             metadata: None,
         };
-        let sent = agents.user().send(&path, message, Urgency::Regular).await;
+        let sent = agents
+            .user()
+            .send(&path, message, SendUrgency::Regular)
+            .await;
         if let Err(trouble) = sent {
             let text = format!("warning: {path} was not told why: {trouble}");
-            self.printer.tell_people(&text).await;
+            self.printer.print_notice(&text).await;
         }
         Ok(())
     }

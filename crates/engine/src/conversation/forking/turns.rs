@@ -5,14 +5,14 @@ use troupe_protocol::event::EventMsg;
 use troupe_protocol::op::ForkTurn;
 use troupe_protocol::rollout::RolloutRecord;
 use troupe_protocol::{SessionId, SubmissionId};
-use troupe_store::{Error, LiveHistory, Store};
+use troupe_store::{LiveHistory, SessionStore, StoreError};
 
 /// Reads a conversation as it was at a turn, which may be older than the newest compaction.
 pub(super) async fn read_at(
-    store: &dyn Store,
+    store: &dyn SessionStore,
     session: SessionId,
     turn: &ForkTurn,
-) -> Result<LiveHistory, Error> {
+) -> Result<LiveHistory, StoreError> {
     let mut live = store.read_live(session).await?;
     loop {
         if let Some(len) = length(&live, turn)? {
@@ -21,7 +21,7 @@ pub(super) async fn read_at(
         }
         let first = live.records.first().map(|(_, line)| &line.record);
         if !matches!(first, Some(RolloutRecord::Compacted(_))) {
-            return Err(Error::NoTurn {
+            return Err(StoreError::NoTurn {
                 turn: named(turn).clone(),
             });
         }
@@ -36,7 +36,7 @@ fn named(turn: &ForkTurn) -> &SubmissionId {
 }
 
 /// Returns how many lines the fork has; `None` if the turn is not among them.
-fn length(live: &LiveHistory, turn: &ForkTurn) -> Result<Option<usize>, Error> {
+fn length(live: &LiveHistory, turn: &ForkTurn) -> Result<Option<usize>, StoreError> {
     let id = named(turn);
     let events = live.records.iter().map(|(_, line)| match &line.record {
         RolloutRecord::EventMsg(event) => Some(&event.msg),
@@ -60,7 +60,7 @@ fn length(live: &LiveHistory, turn: &ForkTurn) -> Result<Option<usize>, Error> {
         (ForkTurn::Before(_), Some(start), _) => Some(start.saturating_sub(1)),
         (ForkTurn::Through(_), _, Some(end)) => Some(end + 1),
         (ForkTurn::Through(_), Some(_), None) => {
-            return Err(Error::TurnRuns { turn: id.clone() });
+            return Err(StoreError::TurnRuns { turn: id.clone() });
         }
         (ForkTurn::Before(_) | ForkTurn::Through(_), None, _) => None,
     })

@@ -11,25 +11,28 @@ mod sink;
 
 use serde_json::{Number, Value};
 
-use super::number::Exact;
-use super::problem::{Problem, shortened};
-use super::{Bound, Node, NodeId, NumberRule, Range, Rule, TextRule, Type, exact, number, place};
+use super::number::ExactNumber;
+use super::problem::{ValueProblem, shortened};
+use super::{
+    CountRange, JsonType, NodeId, NumberBound, NumberRule, SchemaNode, SchemaRule, TextRule, exact,
+    number, place,
+};
 use crate::limits::{SCHEMA_DEPTH_MAX, SCHEMA_STEPS_MAX};
 
-use sink::Sink;
+use sink::ProblemSink;
 
 /// What is looked at in one step, where looking takes time by length.
 const STEP_BYTES: usize = 16;
 
-pub(super) fn problems(nodes: &[Node], value: &Value, limit: usize) -> Vec<Problem> {
-    let mut check = Check {
+pub(super) fn problems(nodes: &[SchemaNode], value: &Value, limit: usize) -> Vec<ValueProblem> {
+    let mut check = SchemaCheck {
         nodes,
         place: String::new(),
         depth: 0,
         steps: 0,
         stopped: None,
     };
-    let mut sink = Sink::telling(limit);
+    let mut sink = ProblemSink::telling(limit);
     check.node(NodeId::ROOT, value, &mut sink);
     let mut problems = sink.into_problems();
     if let Some(stopped) = check.stopped {
@@ -41,43 +44,43 @@ pub(super) fn problems(nodes: &[Node], value: &Value, limit: usize) -> Vec<Probl
 
 /// Tells whether a value fits a node; none if the steps that are left do not suffice to know.
 pub(super) fn fits(
-    nodes: &[Node],
+    nodes: &[SchemaNode],
     id: NodeId,
     value: &Value,
     steps_left: &mut usize,
 ) -> Option<bool> {
-    let mut check = Check {
+    let mut check = SchemaCheck {
         nodes,
         place: String::new(),
         depth: 0,
         steps: SCHEMA_STEPS_MAX.saturating_sub(*steps_left),
         stopped: None,
     };
-    let mut sink = Sink::telling(1);
+    let mut sink = ProblemSink::telling(1);
     check.node(id, value, &mut sink);
     *steps_left = SCHEMA_STEPS_MAX.saturating_sub(check.steps);
     let is_fitting = sink.into_problems().is_empty();
     check.stopped.is_none().then_some(is_fitting)
 }
 
-struct Check<'s> {
-    nodes: &'s [Node],
+struct SchemaCheck<'s> {
+    nodes: &'s [SchemaNode],
     /// Where in the value the walk is.
     place: String,
     depth: usize,
     steps: usize,
-    stopped: Option<Stopped>,
+    stopped: Option<CheckCutoff>,
 }
 
 /// Why a walk was not finished.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Stopped {
+enum CheckCutoff {
     Depth,
     Steps,
 }
 
-impl Stopped {
-    fn into_problem(self) -> Problem {
+impl CheckCutoff {
+    fn into_problem(self) -> ValueProblem {
         let text = match self {
             Self::Depth => format!(
                 "value and schema are nested more than {SCHEMA_DEPTH_MAX} levels deep; answer with \
@@ -87,18 +90,18 @@ impl Stopped {
                 format!("to check it takes more than {SCHEMA_STEPS_MAX} steps; answer with less")
             }
         };
-        Problem {
+        ValueProblem {
             place: String::new(),
             text,
         }
     }
 }
 
-impl Check<'_> {
+impl SchemaCheck<'_> {
     /// Holds a value against a node.
-    fn node(&mut self, id: NodeId, value: &Value, sink: &mut Sink) {
+    fn node(&mut self, id: NodeId, value: &Value, sink: &mut ProblemSink) {
         if self.depth == SCHEMA_DEPTH_MAX {
-            self.stopped.get_or_insert(Stopped::Depth);
+            self.stopped.get_or_insert(CheckCutoff::Depth);
             return;
         }
         self.depth += 1;
@@ -112,23 +115,29 @@ impl Check<'_> {
         self.depth -= 1;
     }
 
-    fn rule(&mut self, rule: &Rule, value: &Value, sink: &mut Sink) {
+    fn rule(&mut self, rule: &SchemaRule, value: &Value, sink: &mut ProblemSink) {
         match (rule, value) {
-            (Rule::Never, _) => self.tell(sink, || "nothing is allowed here".to_owned()),
-            (Rule::Type(types), _) => self.types(types, value, sink),
-            (Rule::Choice(choices), _) => self.choices(choices, value, sink),
-            (Rule::Logic(logic), _) => self.logic(logic, value, sink),
-            (Rule::Number(rule), Value::Number(number)) => self.number(rule, number, sink),
-            (Rule::Text(rule), Value::String(text)) => self.text(rule, text, sink),
-            (Rule::List(rule), Value::Array(items)) => self.list(rule, items, sink),
-            (Rule::Object(rule), Value::Object(members)) => self.object(rule, members, sink),
+            (SchemaRule::Never, _) => self.tell(sink, || "nothing is allowed here".to_owned()),
+            (SchemaRule::Type(types), _) => self.types(types, value, sink),
+            (SchemaRule::Choice(choices), _) => self.choices(choices, value, sink),
+            (SchemaRule::Logic(logic), _) => self.logic(logic, value, sink),
+            (SchemaRule::Number(rule), Value::Number(number)) => self.number(rule, number, sink),
+            (SchemaRule::Text(rule), Value::String(text)) => self.text(rule, text, sink),
+            (SchemaRule::List(rule), Value::Array(items)) => self.list(rule, items, sink),
+            (SchemaRule::Object(rule), Value::Object(members)) => self.object(rule, members, sink),
             // Rules about one type say nothing about the others.
-            (Rule::Number(_) | Rule::Text(_) | Rule::List(_) | Rule::Object(_), _) => {}
+            (
+                SchemaRule::Number(_)
+                | SchemaRule::Text(_)
+                | SchemaRule::List(_)
+                | SchemaRule::Object(_),
+                _,
+            ) => {}
         }
     }
 
     /// Holds what stands below the current place against a node.
-    fn below(&mut self, key: &str, id: NodeId, value: &Value, sink: &mut Sink) {
+    fn below(&mut self, key: &str, id: NodeId, value: &Value, sink: &mut ProblemSink) {
         let here = self.place.len();
         place::push(&mut self.place, key);
         self.node(id, value, sink);
@@ -136,7 +145,7 @@ impl Check<'_> {
     }
 
     /// Notes a problem at the current place. After a stop nothing that is found counts.
-    fn tell(&self, sink: &mut Sink, text: impl FnOnce() -> String) {
+    fn tell(&self, sink: &mut ProblemSink, text: impl FnOnce() -> String) {
         if self.stopped.is_none() {
             sink.tell(&self.place, text);
         }
@@ -146,7 +155,7 @@ impl Check<'_> {
     fn spend(&mut self, steps: usize) -> bool {
         self.steps = self.steps.saturating_add(steps);
         if self.steps > SCHEMA_STEPS_MAX {
-            self.stopped.get_or_insert(Stopped::Steps);
+            self.stopped.get_or_insert(CheckCutoff::Steps);
         }
         self.stopped.is_none()
     }
@@ -155,7 +164,7 @@ impl Check<'_> {
         self.spend(bytes / STEP_BYTES)
     }
 
-    fn types(&self, types: &[Type], value: &Value, sink: &mut Sink) {
+    fn types(&self, types: &[JsonType], value: &Value, sink: &mut ProblemSink) {
         if !types.iter().any(|one| one.is_of(value)) {
             self.tell(sink, || {
                 let names: Vec<&str> = types.iter().map(|one| one.name()).collect();
@@ -164,7 +173,7 @@ impl Check<'_> {
         }
     }
 
-    fn choices(&mut self, choices: &[String], value: &Value, sink: &mut Sink) {
+    fn choices(&mut self, choices: &[String], value: &Value, sink: &mut ProblemSink) {
         let text = exact::text(value);
         if self.spend_bytes(text.len() + choices.len()) && !choices.contains(&text) {
             self.tell(sink, || match choices {
@@ -179,7 +188,7 @@ impl Check<'_> {
         }
     }
 
-    fn number(&self, rule: &NumberRule, found: &Number, sink: &mut Sink) {
+    fn number(&self, rule: &NumberRule, found: &Number, sink: &mut ProblemSink) {
         match rule {
             NumberRule::Bound(bound, limit) => {
                 if !bound.admits(found, limit) {
@@ -197,7 +206,7 @@ impl Check<'_> {
         }
     }
 
-    fn text(&mut self, rule: &TextRule, text: &str, sink: &mut Sink) {
+    fn text(&mut self, rule: &TextRule, text: &str, sink: &mut ProblemSink) {
         if !self.spend_bytes(text.len()) {
             return;
         }
@@ -218,7 +227,7 @@ impl Check<'_> {
     }
 
     /// Holds a count against its range.
-    fn count(&self, range: Range, count: usize, of: &str, sink: &mut Sink) {
+    fn count(&self, range: CountRange, count: usize, of: &str, sink: &mut ProblemSink) {
         if !range.admits(count) {
             self.tell(sink, || {
                 format!("expected {}, found {count}", range.asked(of))
@@ -227,10 +236,10 @@ impl Check<'_> {
     }
 }
 
-impl Type {
+impl JsonType {
     fn is_of(self, value: &Value) -> bool {
         match (self, value) {
-            (Self::Integer, Value::Number(number)) => Exact::of(number).is_integer(),
+            (Self::Integer, Value::Number(number)) => ExactNumber::of(number).is_integer(),
             (Self::Null, Value::Null)
             | (Self::Boolean, Value::Bool(_))
             | (Self::Number, Value::Number(_))
@@ -254,7 +263,7 @@ impl Type {
     }
 }
 
-impl Bound {
+impl NumberBound {
     fn admits(self, number: &Number, limit: &Number) -> bool {
         let order = number::compare(number, limit);
         match self {
@@ -275,7 +284,7 @@ impl Bound {
     }
 }
 
-impl Range {
+impl CountRange {
     fn admits(self, count: usize) -> bool {
         let count = count as u64;
         count >= self.min && self.max.is_none_or(|max| count <= max)

@@ -9,33 +9,33 @@ use std::collections::HashMap;
 use serde_json::Value;
 
 use super::problem::{SchemaDefect, SchemaError};
-use super::source::{Part, Source};
+use super::source::{SchemaPart, SchemaSource};
 use super::{
-    Bound, ListRule, Logic, Node, NodeId, NumberRule, ObjectRule, Pattern, Range, Rest, Rule,
-    TextRule, Type, exact, keywords, number, place,
+    CountRange, JsonType, ListRule, LogicRule, NodeId, NumberBound, NumberRule, ObjectRule,
+    RestRule, SchemaNode, SchemaRule, TextPattern, TextRule, exact, keywords, number, place,
 };
 use crate::limits::{SCHEMA_NODES_MAX, SCHEMA_PATTERNS_MAX};
 
-pub(super) fn nodes(root: &Value) -> Result<Vec<Node>, SchemaError> {
-    let mut compiler = Compiler {
+pub(super) fn nodes(root: &Value) -> Result<Vec<SchemaNode>, SchemaError> {
+    let mut compiler = SchemaCompiler {
         root,
         met: Vec::new(),
         ids: HashMap::new(),
         patterns: 0,
     };
-    compiler.node(Part {
+    compiler.node(SchemaPart {
         place: String::new(),
         value: root,
     })?;
-    let mut nodes: Vec<Node> = Vec::new();
+    let mut nodes: Vec<SchemaNode> = Vec::new();
     while let Some((place, value)) = compiler.met.get(nodes.len()).cloned() {
         let rules = compiler.rules(&place, value)?;
-        nodes.push(Node { place, rules });
+        nodes.push(SchemaNode { place, rules });
     }
     Ok(nodes)
 }
 
-struct Compiler<'v> {
+struct SchemaCompiler<'v> {
     root: &'v Value,
     /// The schemas by number; those after the nodes that are done wait for their turn.
     met: Vec<(String, &'v Value)>,
@@ -44,9 +44,9 @@ struct Compiler<'v> {
     patterns: usize,
 }
 
-impl<'v> Compiler<'v> {
+impl<'v> SchemaCompiler<'v> {
     /// Returns the number of the schema at a place, which is read later.
-    fn node(&mut self, part: Part<'v>) -> Result<NodeId, SchemaError> {
+    fn node(&mut self, part: SchemaPart<'v>) -> Result<NodeId, SchemaError> {
         if let Some(id) = self.ids.get(&part.place) {
             return Ok(*id);
         }
@@ -59,31 +59,31 @@ impl<'v> Compiler<'v> {
         Ok(id)
     }
 
-    fn maybe(&mut self, part: Option<Part<'v>>) -> Result<Option<NodeId>, SchemaError> {
+    fn maybe(&mut self, part: Option<SchemaPart<'v>>) -> Result<Option<NodeId>, SchemaError> {
         part.map(|part| self.node(part)).transpose()
     }
 
-    fn each(&mut self, parts: Vec<Part<'v>>) -> Result<Vec<NodeId>, SchemaError> {
+    fn each(&mut self, parts: Vec<SchemaPart<'v>>) -> Result<Vec<NodeId>, SchemaError> {
         parts.into_iter().map(|part| self.node(part)).collect()
     }
 
-    fn rules(&mut self, place: &str, value: &'v Value) -> Result<Vec<Rule>, SchemaError> {
+    fn rules(&mut self, place: &str, value: &'v Value) -> Result<Vec<SchemaRule>, SchemaError> {
         let keywords = match value {
             Value::Bool(true) => return Ok(Vec::new()),
-            Value::Bool(false) => return Ok(vec![Rule::Never]),
+            Value::Bool(false) => return Ok(vec![SchemaRule::Never]),
             Value::Object(keywords) => keywords,
             _ => return Err(SchemaDefect::NotASchema.at(place)),
         };
-        let source = Source { place, keywords };
+        let source = SchemaSource { place, keywords };
         keywords::refuse_unknown(source)?;
         let mut rules = Vec::new();
-        rules.extend(types(source)?.map(Rule::Type));
+        rules.extend(types(source)?.map(SchemaRule::Type));
         rules.extend(choices(source)?);
-        rules.extend(numbers(source)?.into_iter().map(Rule::Number));
-        rules.extend(self.texts(source)?.into_iter().map(Rule::Text));
-        rules.extend(self.lists(source)?.into_iter().map(Rule::List));
-        rules.extend(self.objects(source)?.into_iter().map(Rule::Object));
-        rules.extend(self.logic(source)?.into_iter().map(Rule::Logic));
+        rules.extend(numbers(source)?.into_iter().map(SchemaRule::Number));
+        rules.extend(self.texts(source)?.into_iter().map(SchemaRule::Text));
+        rules.extend(self.lists(source)?.into_iter().map(SchemaRule::List));
+        rules.extend(self.objects(source)?.into_iter().map(SchemaRule::Object));
+        rules.extend(self.logic(source)?.into_iter().map(SchemaRule::Logic));
         for definitions in ["$defs", "definitions"] {
             for (_, part) in source.named_parts(definitions)?.unwrap_or_default() {
                 self.node(part)?;
@@ -92,7 +92,7 @@ impl<'v> Compiler<'v> {
         Ok(rules)
     }
 
-    fn texts(&mut self, source: Source<'_, 'v>) -> Result<Vec<TextRule>, SchemaError> {
+    fn texts(&mut self, source: SchemaSource<'_, 'v>) -> Result<Vec<TextRule>, SchemaError> {
         let mut rules = Vec::new();
         rules.extend(
             source
@@ -105,15 +105,15 @@ impl<'v> Compiler<'v> {
         Ok(rules)
     }
 
-    fn pattern(&mut self, written: &str, place: &str) -> Result<Pattern, SchemaError> {
+    fn pattern(&mut self, written: &str, place: &str) -> Result<TextPattern, SchemaError> {
         self.patterns += 1;
         if self.patterns > SCHEMA_PATTERNS_MAX {
             return Err(SchemaDefect::TooManyPatterns.at(""));
         }
-        Pattern::compile(written).map_err(|defect| defect.at(place))
+        TextPattern::compile(written).map_err(|defect| defect.at(place))
     }
 
-    fn lists(&mut self, source: Source<'_, 'v>) -> Result<Vec<ListRule>, SchemaError> {
+    fn lists(&mut self, source: SchemaSource<'_, 'v>) -> Result<Vec<ListRule>, SchemaError> {
         let mut rules = Vec::new();
         rules.extend(source.range("minItems", "maxItems")?.map(ListRule::Count));
         let prefix = self.each(source.parts("prefixItems")?.unwrap_or_default())?;
@@ -123,7 +123,7 @@ impl<'v> Compiler<'v> {
             );
         }
         let rest = self.rest(source, "items")?;
-        if !prefix.is_empty() || rest != Rest::Anything {
+        if !prefix.is_empty() || rest != RestRule::Anything {
             rules.push(ListRule::Items { prefix, rest });
         }
         // Without `contains` the two say nothing.
@@ -134,7 +134,7 @@ impl<'v> Compiler<'v> {
                 _ => 1,
             };
             let max = range.and_then(|range| range.max);
-            let range = Range { min, max };
+            let range = CountRange { min, max };
             rules.push(ListRule::Contains { node, range });
         }
         if source.flag("uniqueItems")? == Some(true) {
@@ -143,7 +143,7 @@ impl<'v> Compiler<'v> {
         Ok(rules)
     }
 
-    fn objects(&mut self, source: Source<'_, 'v>) -> Result<Vec<ObjectRule>, SchemaError> {
+    fn objects(&mut self, source: SchemaSource<'_, 'v>) -> Result<Vec<ObjectRule>, SchemaError> {
         let mut rules = Vec::new();
         rules.extend(source.strings("required")?.map(ObjectRule::Required));
         rules.extend(self.members(source)?);
@@ -158,11 +158,11 @@ impl<'v> Compiler<'v> {
         Ok(rules)
     }
 
-    fn members(&mut self, source: Source<'_, 'v>) -> Result<Option<ObjectRule>, SchemaError> {
+    fn members(&mut self, source: SchemaSource<'_, 'v>) -> Result<Option<ObjectRule>, SchemaError> {
         let named = source.named_parts("properties")?;
         let matching = source.named_parts("patternProperties")?;
         let rest = self.rest(source, "additionalProperties")?;
-        if named.is_none() && matching.is_none() && rest == Rest::Anything {
+        if named.is_none() && matching.is_none() && rest == RestRule::Anything {
             return Ok(None);
         }
         let named = named
@@ -182,36 +182,40 @@ impl<'v> Compiler<'v> {
         }))
     }
 
-    fn rest(&mut self, source: Source<'_, 'v>, keyword: &'static str) -> Result<Rest, SchemaError> {
+    fn rest(
+        &mut self,
+        source: SchemaSource<'_, 'v>,
+        keyword: &'static str,
+    ) -> Result<RestRule, SchemaError> {
         Ok(match source.part(keyword) {
-            None => Rest::Anything,
+            None => RestRule::Anything,
             Some(part) => match part.value {
-                Value::Bool(true) => Rest::Anything,
-                Value::Bool(false) => Rest::Nothing,
-                _ => Rest::Fitting(self.node(part)?),
+                Value::Bool(true) => RestRule::Anything,
+                Value::Bool(false) => RestRule::Nothing,
+                _ => RestRule::Fitting(self.node(part)?),
             },
         })
     }
 
-    fn logic(&mut self, source: Source<'_, 'v>) -> Result<Vec<Logic>, SchemaError> {
+    fn logic(&mut self, source: SchemaSource<'_, 'v>) -> Result<Vec<LogicRule>, SchemaError> {
         let mut rules = Vec::new();
         if let Some(reference) = source.text("$ref")? {
-            rules.push(Logic::Ref(self.referred(reference, source.place)?));
+            rules.push(LogicRule::Ref(self.referred(reference, source.place)?));
         }
         if let Some(parts) = source.parts("allOf")? {
-            rules.push(Logic::AllOf(self.each(parts)?));
+            rules.push(LogicRule::AllOf(self.each(parts)?));
         }
         if let Some(parts) = source.parts("anyOf")? {
-            rules.push(Logic::AnyOf(self.each(parts)?));
+            rules.push(LogicRule::AnyOf(self.each(parts)?));
         }
         if let Some(parts) = source.parts("oneOf")? {
-            rules.push(Logic::OneOf(self.each(parts)?));
+            rules.push(LogicRule::OneOf(self.each(parts)?));
         }
-        rules.extend(self.maybe(source.part("not"))?.map(Logic::Not));
+        rules.extend(self.maybe(source.part("not"))?.map(LogicRule::Not));
         let condition = self.maybe(source.part("if"))?;
         let then = self.maybe(source.part("then"))?;
         let otherwise = self.maybe(source.part("else"))?;
-        rules.extend(condition.map(|condition| Logic::If {
+        rules.extend(condition.map(|condition| LogicRule::If {
             condition,
             then,
             otherwise,
@@ -226,30 +230,34 @@ impl<'v> Compiler<'v> {
         let Some(value) = self.root.pointer(&place) else {
             return Err(SchemaDefect::NowhereToGo(reference.to_owned()).at(from));
         };
-        self.node(Part { place, value })
+        self.node(SchemaPart { place, value })
     }
 }
 
-fn types(source: Source<'_, '_>) -> Result<Option<Vec<Type>>, SchemaError> {
+fn types(source: SchemaSource<'_, '_>) -> Result<Option<Vec<JsonType>>, SchemaError> {
     let Some(names) = source.type_names()? else {
         return Ok(None);
     };
     let types = names.into_iter().map(|name| {
-        Type::named(&name).ok_or_else(|| SchemaDefect::UnknownType(name).at(source.place))
+        JsonType::named(&name).ok_or_else(|| SchemaDefect::UnknownType(name).at(source.place))
     });
     types.collect::<Result<_, _>>().map(Some)
 }
 
-fn choices(source: Source<'_, '_>) -> Result<Vec<Rule>, SchemaError> {
+fn choices(source: SchemaSource<'_, '_>) -> Result<Vec<SchemaRule>, SchemaError> {
     let listed = source.list("enum")?;
     let listed = listed.map(|values| values.iter().map(exact::text).collect());
     let single = source.get("const").map(|value| vec![exact::text(value)]);
-    Ok(listed.into_iter().chain(single).map(Rule::Choice).collect())
+    Ok(listed
+        .into_iter()
+        .chain(single)
+        .map(SchemaRule::Choice)
+        .collect())
 }
 
-fn numbers(source: Source<'_, '_>) -> Result<Vec<NumberRule>, SchemaError> {
+fn numbers(source: SchemaSource<'_, '_>) -> Result<Vec<NumberRule>, SchemaError> {
     let mut rules = Vec::new();
-    for bound in Bound::ALL {
+    for bound in NumberBound::ALL {
         let limit = source.number(bound.keyword())?;
         rules.extend(limit.map(|limit| NumberRule::Bound(bound, limit.clone())));
     }
@@ -262,7 +270,7 @@ fn numbers(source: Source<'_, '_>) -> Result<Vec<NumberRule>, SchemaError> {
     Ok(rules)
 }
 
-impl Type {
+impl JsonType {
     fn named(name: &str) -> Option<Self> {
         Some(match name {
             "null" => Self::Null,
@@ -277,7 +285,7 @@ impl Type {
     }
 }
 
-impl Bound {
+impl NumberBound {
     const ALL: [Self; 4] = [
         Self::Minimum,
         Self::ExclusiveMinimum,

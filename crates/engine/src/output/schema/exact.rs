@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use serde_json::Value;
 
-use super::number::Exact;
+use super::number::ExactNumber;
 
 /// Returns a text that is the same for equal values and for no others. It is JSON.
 pub(super) fn text(value: &Value) -> String {
@@ -16,9 +16,9 @@ pub(super) fn text(value: &Value) -> String {
 fn write(text: &mut String, value: &Value) {
     match value {
         Value::Null | Value::Bool(_) | Value::String(_) => push(text, value),
-        Value::Number(number) => match Exact::of(number) {
-            Exact::Whole(whole) => push(text, whole),
-            Exact::Float(_) => push(text, number),
+        Value::Number(number) => match ExactNumber::of(number) {
+            ExactNumber::Whole(whole) => push(text, whole),
+            ExactNumber::Float(_) => push(text, number),
         },
         Value::Array(items) => {
             text.push('[');

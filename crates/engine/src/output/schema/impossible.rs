@@ -10,19 +10,19 @@
 
 use serde_json::{Number, Value};
 
-use super::number::Exact;
+use super::number::ExactNumber;
 use super::problem::{SchemaDefect, SchemaError};
 use super::{
-    Bound, ListRule, Logic, Node, NodeId, NumberRule, ObjectRule, Range, Rest, Rule, TextRule,
-    Type, check, number,
+    CountRange, JsonType, ListRule, LogicRule, NodeId, NumberBound, NumberRule, ObjectRule,
+    RestRule, SchemaNode, SchemaRule, TextRule, check, number,
 };
 use crate::limits::SCHEMA_STEPS_MAX;
 
 /// Refuses a schema that no value fits. One that takes too long to look at passes.
-pub(super) fn refuse(nodes: &[Node]) -> Result<(), SchemaError> {
-    let mut survey = Survey {
+pub(super) fn refuse(nodes: &[SchemaNode]) -> Result<(), SchemaError> {
+    let mut survey = NodeSurvey {
         nodes,
-        found: vec![Finding::default(); nodes.len()],
+        found: vec![NodeFinding::default(); nodes.len()],
         steps: SCHEMA_STEPS_MAX,
     };
     if survey.finish().is_none() || !survey.is_impossible(NodeId::ROOT) {
@@ -40,9 +40,9 @@ pub(super) fn refuse(nodes: &[Node]) -> Result<(), SchemaError> {
 
 /// Kinds of values.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-struct Kinds(u8);
+struct ValueKinds(u8);
 
-impl Kinds {
+impl ValueKinds {
     const NONE: Self = Self(0);
     const WHOLE: Self = Self(1);
     const FRACTION: Self = Self(1 << 1);
@@ -54,19 +54,19 @@ impl Kinds {
     const NUMBER: Self = Self(Self::WHOLE.0 | Self::FRACTION.0);
     const ALL: Self = Self(0x7f);
 
-    fn of(one: Type) -> Self {
+    fn of(one: JsonType) -> Self {
         match one {
-            Type::Null => Self::NULL,
-            Type::Boolean => Self::BOOLEAN,
-            Type::Integer => Self::WHOLE,
-            Type::Number => Self::NUMBER,
-            Type::String => Self::TEXT,
-            Type::Array => Self::LIST,
-            Type::Object => Self::OBJECT,
+            JsonType::Null => Self::NULL,
+            JsonType::Boolean => Self::BOOLEAN,
+            JsonType::Integer => Self::WHOLE,
+            JsonType::Number => Self::NUMBER,
+            JsonType::String => Self::TEXT,
+            JsonType::Array => Self::LIST,
+            JsonType::Object => Self::OBJECT,
         }
     }
 
-    fn of_any(types: &[Type]) -> Self {
+    fn of_any(types: &[JsonType]) -> Self {
         let kinds = types.iter().map(|one| Self::of(*one));
         kinds.fold(Self::NONE, Self::or)
     }
@@ -86,20 +86,20 @@ impl Kinds {
 
 /// What is known of a node so far.
 #[derive(Debug, Clone, Copy, Default)]
-struct Finding {
-    kinds: Kinds,
+struct NodeFinding {
+    kinds: ValueKinds,
     /// An impossible node because of which it has fewer.
     because_of: Option<NodeId>,
 }
 
-struct Survey<'s> {
-    nodes: &'s [Node],
-    found: Vec<Finding>,
+struct NodeSurvey<'s> {
+    nodes: &'s [SchemaNode],
+    found: Vec<NodeFinding>,
     /// How many rules may still be looked at.
     steps: usize,
 }
 
-impl<'s> Survey<'s> {
+impl<'s> NodeSurvey<'s> {
     /// Looks at all nodes until nothing is new; none if there are too many for that. What is
     /// inside comes after what is around it, so most are known after one look.
     fn finish(&mut self) -> Option<()> {
@@ -118,14 +118,14 @@ impl<'s> Survey<'s> {
     }
 
     fn is_impossible(&self, id: NodeId) -> bool {
-        self.found[id.0].kinds == Kinds::NONE
+        self.found[id.0].kinds == ValueKinds::NONE
     }
 
-    fn look(&mut self, id: NodeId) -> Option<Finding> {
+    fn look(&mut self, id: NodeId) -> Option<NodeFinding> {
         let rules = self.rules(id)?;
-        let mut left = Left {
+        let mut left = RemainingKinds {
             survey: self,
-            kinds: Kinds::ALL,
+            kinds: ValueKinds::ALL,
             because_of: None,
         };
         left.by_kind(&rules);
@@ -133,15 +133,15 @@ impl<'s> Survey<'s> {
         left.texts(&rules);
         left.lists(&rules);
         left.objects(&rules);
-        let Left {
+        let RemainingKinds {
             kinds, because_of, ..
         } = left;
         let kinds = self.chosen(id, &rules, kinds)?;
-        Some(Finding { kinds, because_of })
+        Some(NodeFinding { kinds, because_of })
     }
 
     /// Returns the rules of a node and of all that it also asks of the same value.
-    fn rules(&mut self, id: NodeId) -> Option<Vec<&'s Rule>> {
+    fn rules(&mut self, id: NodeId) -> Option<Vec<&'s SchemaRule>> {
         let nodes = self.nodes;
         let mut rules = Vec::new();
         let mut ahead = vec![id];
@@ -149,8 +149,8 @@ impl<'s> Survey<'s> {
             for rule in &nodes[here.0].rules {
                 self.steps = self.steps.checked_sub(1)?;
                 match rule {
-                    Rule::Logic(Logic::Ref(node)) => ahead.push(*node),
-                    Rule::Logic(Logic::AllOf(all)) => ahead.extend(all),
+                    SchemaRule::Logic(LogicRule::Ref(node)) => ahead.push(*node),
+                    SchemaRule::Logic(LogicRule::AllOf(all)) => ahead.extend(all),
                     rule => rules.push(rule),
                 }
             }
@@ -159,15 +159,20 @@ impl<'s> Survey<'s> {
     }
 
     /// Returns the kinds of the listed values that fit, where values are listed.
-    fn chosen(&mut self, id: NodeId, rules: &[&Rule], kinds: Kinds) -> Option<Kinds> {
+    fn chosen(
+        &mut self,
+        id: NodeId,
+        rules: &[&SchemaRule],
+        kinds: ValueKinds,
+    ) -> Option<ValueKinds> {
         let listed = rules.iter().find_map(|rule| match rule {
-            Rule::Choice(choices) => Some(choices),
+            SchemaRule::Choice(choices) => Some(choices),
             _ => None,
         });
-        let Some(choices) = listed.filter(|_| kinds != Kinds::NONE) else {
+        let Some(choices) = listed.filter(|_| kinds != ValueKinds::NONE) else {
             return Some(kinds);
         };
-        let mut fitting = Kinds::NONE;
+        let mut fitting = ValueKinds::NONE;
         for choice in choices {
             let Ok(value) = serde_json::from_str::<Value>(choice) else {
                 return Some(kinds);
@@ -180,67 +185,76 @@ impl<'s> Survey<'s> {
     }
 }
 
-fn kind_of(value: &Value) -> Kinds {
+fn kind_of(value: &Value) -> ValueKinds {
     match value {
-        Value::Null => Kinds::NULL,
-        Value::Bool(_) => Kinds::BOOLEAN,
-        Value::Number(number) if Exact::of(number).is_integer() => Kinds::WHOLE,
-        Value::Number(_) => Kinds::FRACTION,
-        Value::String(_) => Kinds::TEXT,
-        Value::Array(_) => Kinds::LIST,
-        Value::Object(_) => Kinds::OBJECT,
+        Value::Null => ValueKinds::NULL,
+        Value::Bool(_) => ValueKinds::BOOLEAN,
+        Value::Number(number) if ExactNumber::of(number).is_integer() => ValueKinds::WHOLE,
+        Value::Number(_) => ValueKinds::FRACTION,
+        Value::String(_) => ValueKinds::TEXT,
+        Value::Array(_) => ValueKinds::LIST,
+        Value::Object(_) => ValueKinds::OBJECT,
     }
 }
 
 /// The kinds that are left of a node while its rules are looked at.
-struct Left<'a, 's> {
-    survey: &'a Survey<'s>,
-    kinds: Kinds,
+struct RemainingKinds<'a, 's> {
+    survey: &'a NodeSurvey<'s>,
+    kinds: ValueKinds,
     because_of: Option<NodeId>,
 }
 
-impl Left<'_, '_> {
-    fn by_kind(&mut self, rules: &[&Rule]) {
+impl RemainingKinds<'_, '_> {
+    fn by_kind(&mut self, rules: &[&SchemaRule]) {
         for rule in rules {
             match rule {
-                Rule::Never => self.kinds = Kinds::NONE,
-                Rule::Type(types) => self.kinds = self.kinds.and(Kinds::of_any(types)),
-                Rule::Logic(Logic::AnyOf(nodes) | Logic::OneOf(nodes)) => self.any_of(nodes),
-                Rule::Logic(Logic::Not(node)) => match &self.survey.nodes[node.0].rules[..] {
-                    [] => self.kinds = Kinds::NONE,
-                    [Rule::Type(types)] => {
-                        self.kinds = self.kinds.without(Kinds::of_any(types));
+                SchemaRule::Never => self.kinds = ValueKinds::NONE,
+                SchemaRule::Type(types) => self.kinds = self.kinds.and(ValueKinds::of_any(types)),
+                SchemaRule::Logic(LogicRule::AnyOf(nodes) | LogicRule::OneOf(nodes)) => {
+                    self.any_of(nodes)
+                }
+                SchemaRule::Logic(LogicRule::Not(node)) => {
+                    match &self.survey.nodes[node.0].rules[..] {
+                        [] => self.kinds = ValueKinds::NONE,
+                        [SchemaRule::Type(types)] => {
+                            self.kinds = self.kinds.without(ValueKinds::of_any(types));
+                        }
+                        _ => {}
                     }
-                    _ => {}
-                },
-                Rule::Logic(Logic::Ref(_) | Logic::AllOf(_) | Logic::If { .. })
-                | Rule::Choice(_)
-                | Rule::Number(_)
-                | Rule::Text(_)
-                | Rule::List(_)
-                | Rule::Object(_) => {}
+                }
+                SchemaRule::Logic(
+                    LogicRule::Ref(_) | LogicRule::AllOf(_) | LogicRule::If { .. },
+                )
+                | SchemaRule::Choice(_)
+                | SchemaRule::Number(_)
+                | SchemaRule::Text(_)
+                | SchemaRule::List(_)
+                | SchemaRule::Object(_) => {}
             }
         }
     }
 
     fn any_of(&mut self, nodes: &[NodeId]) {
         let kinds = nodes.iter().map(|node| self.survey.found[node.0].kinds);
-        let kinds = kinds.fold(Kinds::NONE, Kinds::or);
-        if kinds == Kinds::NONE {
+        let kinds = kinds.fold(ValueKinds::NONE, ValueKinds::or);
+        if kinds == ValueKinds::NONE {
             self.because_of = self.because_of.or(nodes.first().copied());
         }
         self.kinds = self.kinds.and(kinds);
     }
 
-    fn numbers(&mut self, rules: &[&Rule]) {
+    fn numbers(&mut self, rules: &[&SchemaRule]) {
         let bounds = rules.iter().filter_map(|rule| match rule {
-            Rule::Number(NumberRule::Bound(bound, number)) => Some((*bound, number)),
+            SchemaRule::Number(NumberRule::Bound(bound, number)) => Some((*bound, number)),
             _ => None,
         });
-        let (below, above): (Vec<_>, Vec<_>) = bounds
-            .partition(|(bound, _)| matches!(bound, Bound::Minimum | Bound::ExclusiveMinimum));
-        let crossed = |(low, least): &(Bound, &Number), (high, most): &(Bound, &Number)| {
-            let is_open = *low == Bound::ExclusiveMinimum || *high == Bound::ExclusiveMaximum;
+        let (below, above): (Vec<_>, Vec<_>) = bounds.partition(|(bound, _)| {
+            matches!(bound, NumberBound::Minimum | NumberBound::ExclusiveMinimum)
+        });
+        let crossed = |(low, least): &(NumberBound, &Number),
+                       (high, most): &(NumberBound, &Number)| {
+            let is_open =
+                *low == NumberBound::ExclusiveMinimum || *high == NumberBound::ExclusiveMaximum;
             let order = number::compare(least, most);
             order.is_gt() || (order.is_eq() && is_open)
         };
@@ -248,21 +262,21 @@ impl Left<'_, '_> {
             .iter()
             .any(|low| above.iter().any(|high| crossed(low, high)))
         {
-            self.kinds = self.kinds.without(Kinds::NUMBER);
+            self.kinds = self.kinds.without(ValueKinds::NUMBER);
         }
     }
 
-    fn texts(&mut self, rules: &[&Rule]) {
+    fn texts(&mut self, rules: &[&SchemaRule]) {
         let lengths = rules.iter().filter_map(|rule| match rule {
-            Rule::Text(TextRule::Length(range)) => Some(*range),
+            SchemaRule::Text(TextRule::Length(range)) => Some(*range),
             _ => None,
         });
         if both(lengths).is_empty() {
-            self.kinds = self.kinds.without(Kinds::TEXT);
+            self.kinds = self.kinds.without(ValueKinds::TEXT);
         }
     }
 
-    fn lists(&mut self, rules: &[&Rule]) {
+    fn lists(&mut self, rules: &[&SchemaRule]) {
         let lists = || rules.iter().filter_map(|rule| rule.list());
         let count = both(lists().filter_map(|rule| match rule {
             ListRule::Count(range) => Some(*range),
@@ -276,9 +290,9 @@ impl Left<'_, '_> {
                     is_empty |= self.needs(prefix.iter().take(needed));
                     is_empty |= needed > prefix.len()
                         && match rest {
-                            Rest::Anything => false,
-                            Rest::Nothing => true,
-                            Rest::Fitting(node) => self.needs([node]),
+                            RestRule::Anything => false,
+                            RestRule::Nothing => true,
+                            RestRule::Fitting(node) => self.needs([node]),
                         };
                 }
                 ListRule::Contains { node, range } => {
@@ -288,11 +302,11 @@ impl Left<'_, '_> {
             }
         }
         if is_empty {
-            self.kinds = self.kinds.without(Kinds::LIST);
+            self.kinds = self.kinds.without(ValueKinds::LIST);
         }
     }
 
-    fn objects(&mut self, rules: &[&Rule]) {
+    fn objects(&mut self, rules: &[&SchemaRule]) {
         let objects = || rules.iter().filter_map(|rule| rule.object());
         let count = both(objects().filter_map(|rule| match rule {
             ObjectRule::Count(range) => Some(*range),
@@ -309,7 +323,7 @@ impl Left<'_, '_> {
         required.sort_unstable();
         required.dedup();
         let needed = count.min.max(required.len() as u64);
-        let mut is_empty = Range {
+        let mut is_empty = CountRange {
             min: needed,
             ..count
         }
@@ -322,16 +336,16 @@ impl Left<'_, '_> {
                     rest,
                 } => {
                     let room = named.len() as u64;
-                    let is_closed = *rest == Rest::Nothing && matching.is_empty();
+                    let is_closed = *rest == RestRule::Nothing && matching.is_empty();
                     is_empty |= is_closed && needed > room;
                     for name in &required {
                         let matching = matching.iter().filter(|(it, _)| it.regex.is_match(name));
                         let mut asked: Vec<NodeId> = matching.map(|(_, node)| *node).collect();
                         asked.extend(named.get(*name));
                         match rest {
-                            Rest::Nothing if asked.is_empty() => is_empty = true,
-                            Rest::Fitting(node) if asked.is_empty() => asked.push(*node),
-                            Rest::Nothing | Rest::Anything | Rest::Fitting(_) => {}
+                            RestRule::Nothing if asked.is_empty() => is_empty = true,
+                            RestRule::Fitting(node) if asked.is_empty() => asked.push(*node),
+                            RestRule::Nothing | RestRule::Anything | RestRule::Fitting(_) => {}
                         }
                         is_empty |= self.needs(&asked);
                     }
@@ -343,7 +357,7 @@ impl Left<'_, '_> {
             }
         }
         if is_empty {
-            self.kinds = self.kinds.without(Kinds::OBJECT);
+            self.kinds = self.kinds.without(ValueKinds::OBJECT);
         }
     }
 
@@ -356,7 +370,7 @@ impl Left<'_, '_> {
     }
 }
 
-impl Rule {
+impl SchemaRule {
     fn list(&self) -> Option<&ListRule> {
         match self {
             Self::List(rule) => Some(rule),
@@ -372,16 +386,16 @@ impl Rule {
     }
 }
 
-impl Range {
+impl CountRange {
     fn is_empty(self) -> bool {
         self.max.is_some_and(|max| self.min > max)
     }
 }
 
 /// Returns what lies in all of the ranges.
-fn both(ranges: impl Iterator<Item = Range>) -> Range {
-    let any = Range { min: 0, max: None };
-    ranges.fold(any, |left, right| Range {
+fn both(ranges: impl Iterator<Item = CountRange>) -> CountRange {
+    let any = CountRange { min: 0, max: None };
+    ranges.fold(any, |left, right| CountRange {
         min: left.min.max(right.min),
         max: left.max.into_iter().chain(right.max).min(),
     })

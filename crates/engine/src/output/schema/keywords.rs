@@ -1,7 +1,7 @@
 //! The words that schemas are made of.
 
 use super::problem::{SchemaDefect, SchemaError};
-use super::source::Source;
+use super::source::SchemaSource;
 
 /// Says something to people, or only holds what others refer to.
 const NO_RULE: &[&str] = &[
@@ -59,7 +59,7 @@ const RULES: &[&str] = &[
 
 /// Refuses keywords that are not known. `$id` gives the whole a name; further in it would
 /// change what references mean.
-pub(super) fn refuse_unknown(source: Source<'_, '_>) -> Result<(), SchemaError> {
+pub(super) fn refuse_unknown(source: SchemaSource<'_, '_>) -> Result<(), SchemaError> {
     for keyword in source.keywords.keys() {
         let known = RULES.contains(&keyword.as_str())
             || NO_RULE.contains(&keyword.as_str())

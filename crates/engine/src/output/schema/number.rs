@@ -9,13 +9,13 @@ const HUGE: f64 = 85_070_591_730_234_615_865_843_651_857_942_052_864.0; // 2^126
 
 /// A number in the form in which it compares exactly.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) enum Exact {
+pub(super) enum ExactNumber {
     Whole(i128),
     /// A fraction, or beyond [`HUGE`].
     Float(f64),
 }
 
-impl Exact {
+impl ExactNumber {
     pub(super) fn of(number: &Number) -> Self {
         if let Some(whole) = number.as_i128() {
             return Self::Whole(whole);
@@ -39,11 +39,13 @@ impl Exact {
 }
 
 pub(super) fn compare(left: &Number, right: &Number) -> Ordering {
-    match (Exact::of(left), Exact::of(right)) {
-        (Exact::Whole(left), Exact::Whole(right)) => left.cmp(&right),
-        (Exact::Float(left), Exact::Float(right)) => left.total_cmp(&right),
-        (Exact::Whole(left), Exact::Float(right)) => whole_with_float(left, right),
-        (Exact::Float(left), Exact::Whole(right)) => whole_with_float(right, left).reverse(),
+    match (ExactNumber::of(left), ExactNumber::of(right)) {
+        (ExactNumber::Whole(left), ExactNumber::Whole(right)) => left.cmp(&right),
+        (ExactNumber::Float(left), ExactNumber::Float(right)) => left.total_cmp(&right),
+        (ExactNumber::Whole(left), ExactNumber::Float(right)) => whole_with_float(left, right),
+        (ExactNumber::Float(left), ExactNumber::Whole(right)) => {
+            whole_with_float(right, left).reverse()
+        }
     }
 }
 
@@ -71,7 +73,7 @@ fn truncated(float: f64) -> i128 {
 
 /// Tells whether a number is a multiple, in decimals as they are written: 0.3 is one of 0.1.
 pub(super) fn is_multiple(number: &Number, of: &Number) -> bool {
-    let (Some(number), Some(of)) = (Decimal::of(number), Decimal::of(of)) else {
+    let (Some(number), Some(of)) = (DecimalNumber::of(number), DecimalNumber::of(of)) else {
         return false;
     };
     if number.digits == 0 || of.digits == 0 {
@@ -91,12 +93,12 @@ pub(super) fn is_multiple(number: &Number, of: &Number) -> bool {
 
 /// `digits · 10^exponent`, the sign left out. The digits are fewer than 64 bits.
 #[derive(Debug, Clone, Copy)]
-struct Decimal {
+struct DecimalNumber {
     digits: u128,
     exponent: i32,
 }
 
-impl Decimal {
+impl DecimalNumber {
     fn of(number: &Number) -> Option<Self> {
         if let Some(whole) = number.as_i128() {
             return Some(Self {

@@ -8,7 +8,7 @@ use std::str::Chars;
 
 use regex::RegexBuilder;
 
-use super::Pattern;
+use super::TextPattern;
 use super::problem::SchemaDefect;
 use crate::limits::SCHEMA_PATTERN_BYTES_MAX;
 
@@ -17,7 +17,7 @@ const WORD: &str = "0-9A-Za-z_";
 const SPACE: &str = r"\t\n\x0B\x0C\r \u{A0}\u{1680}\u{2000}-\u{200A}\u{2028}\u{2029}\u{202F}\u{205F}\u{3000}\u{FEFF}";
 const LINE_END: &str = r"\n\r\u{2028}\u{2029}";
 
-impl Pattern {
+impl TextPattern {
     pub(super) fn compile(written: &str) -> Result<Self, SchemaDefect> {
         let refused = |why: &str| SchemaDefect::Pattern {
             pattern: written.to_owned(),
@@ -51,7 +51,7 @@ fn last_line(error: &str) -> String {
 
 /// Where in a pattern a character stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Within {
+enum PatternContext {
     Pattern,
     Class,
 }
@@ -59,23 +59,23 @@ enum Within {
 /// Writes a pattern of JavaScript as one of ours.
 fn translated(written: &str) -> Result<String, &'static str> {
     let mut ours = String::with_capacity(written.len());
-    let mut within = Within::Pattern;
+    let mut within = PatternContext::Pattern;
     let mut rest = written.chars().peekable();
     while let Some(character) = rest.next() {
         match (within, character) {
             (_, '\\') => escape(&mut ours, within, &mut rest)?,
-            (Within::Pattern, '[') => {
-                within = Within::Class;
+            (PatternContext::Pattern, '[') => {
+                within = PatternContext::Class;
                 open_class(&mut ours, &mut rest)?;
             }
-            (Within::Pattern, '.') => ours.push_str(&class("^", LINE_END)),
-            (Within::Class, ']') => {
-                within = Within::Pattern;
+            (PatternContext::Pattern, '.') => ours.push_str(&class("^", LINE_END)),
+            (PatternContext::Class, ']') => {
+                within = PatternContext::Pattern;
                 ours.push(']');
             }
             // In ours these open a class in a class, or begin an operator between classes.
-            (Within::Class, '[' | '&' | '~') => ours.extend(['\\', character]),
-            (Within::Class, '-') if rest.peek() == Some(&'-') => {
+            (PatternContext::Class, '[' | '&' | '~') => ours.extend(['\\', character]),
+            (PatternContext::Class, '-') if rest.peek() == Some(&'-') => {
                 return Err("write `\\-` for one of two `-` in a class");
             }
             (_, other) => ours.push(other),
@@ -97,7 +97,7 @@ fn open_class(ours: &mut String, rest: &mut Peekable<Chars<'_>>) -> Result<(), &
 
 fn escape(
     ours: &mut String,
-    within: Within,
+    within: PatternContext,
     rest: &mut Peekable<Chars<'_>>,
 ) -> Result<(), &'static str> {
     let Some(letter) = rest.next() else {
@@ -110,8 +110,8 @@ fn escape(
         'W' => ours.push_str(&class("^", WORD)),
         's' => ours.push_str(&class("", SPACE)),
         'S' => ours.push_str(&class("^", SPACE)),
-        'b' if within == Within::Pattern => ours.push_str(r"(?-u:\b)"),
-        'B' if within == Within::Pattern => ours.push_str(r"(?-u:\B)"),
+        'b' if within == PatternContext::Pattern => ours.push_str(r"(?-u:\b)"),
+        'B' if within == PatternContext::Pattern => ours.push_str(r"(?-u:\B)"),
         // Which of them are known depends on how the library was built.
         'p' | 'P' => return Err("name the characters of a class, not a property of them"),
         other => ours.extend(['\\', other]),

@@ -10,21 +10,21 @@ use crate::limits::{
 
 /// A place in a value, and what is wrong there. Models read it and correct themselves.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Problem {
+pub struct ValueProblem {
     /// A JSON pointer; empty for the whole value.
     pub place: String,
     pub text: String,
 }
 
-impl fmt::Display for Problem {
+impl fmt::Display for ValueProblem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: {}", Shown(&self.place), self.text)
+        write!(f, "{}: {}", PointerDisplay(&self.place), self.text)
     }
 }
 
 /// A place in a schema, and what is wrong there.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
-#[error("{}: {defect}", Shown(place))]
+#[error("{}: {defect}", PointerDisplay(place))]
 pub struct SchemaError {
     /// A JSON pointer; empty for the whole schema.
     pub place: String,
@@ -80,9 +80,9 @@ impl SchemaDefect {
 }
 
 /// A JSON pointer as it is told. Keys are anybody's text.
-struct Shown<'a>(&'a str);
+struct PointerDisplay<'a>(&'a str);
 
-impl fmt::Display for Shown<'_> {
+impl fmt::Display for PointerDisplay<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.0 {
             "" => f.write_str("at the top"),

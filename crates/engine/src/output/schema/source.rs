@@ -3,7 +3,7 @@
 use serde_json::{Map, Number, Value};
 
 use super::problem::{SchemaDefect, SchemaError};
-use super::{Range, place};
+use super::{CountRange, place};
 
 const COUNT: &str = "a whole number, 0 or more";
 const STRINGS: &str = "a list of strings";
@@ -16,19 +16,19 @@ pub(super) type KeyLists = Vec<(String, Vec<String>)>;
 
 /// A schema that is an object, and where it stands.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Source<'p, 'v> {
+pub(super) struct SchemaSource<'p, 'v> {
     pub place: &'p str,
     pub keywords: &'v Map<String, Value>,
 }
 
 /// A part of the text that has to be a schema.
 #[derive(Debug)]
-pub(super) struct Part<'v> {
+pub(super) struct SchemaPart<'v> {
     pub place: String,
     pub value: &'v Value,
 }
 
-impl<'v> Source<'_, 'v> {
+impl<'v> SchemaSource<'_, 'v> {
     pub(super) fn get(self, keyword: &'static str) -> Option<&'v Value> {
         self.keywords.get(keyword)
     }
@@ -105,31 +105,34 @@ impl<'v> Source<'_, 'v> {
         self,
         min: &'static str,
         max: &'static str,
-    ) -> Result<Option<Range>, SchemaError> {
+    ) -> Result<Option<CountRange>, SchemaError> {
         let low = self.read(min, COUNT, count)?;
         let high = self.read(max, COUNT, count)?;
-        Ok((low.is_some() || high.is_some()).then_some(Range {
+        Ok((low.is_some() || high.is_some()).then_some(CountRange {
             min: low.unwrap_or(0),
             max: high,
         }))
     }
 
-    pub(super) fn part(self, keyword: &'static str) -> Option<Part<'v>> {
+    pub(super) fn part(self, keyword: &'static str) -> Option<SchemaPart<'v>> {
         let value = self.get(keyword)?;
-        Some(Part {
+        Some(SchemaPart {
             place: self.at(keyword),
             value,
         })
     }
 
     /// Reads the schemas of a list.
-    pub(super) fn parts(self, keyword: &'static str) -> Result<Option<Vec<Part<'v>>>, SchemaError> {
+    pub(super) fn parts(
+        self,
+        keyword: &'static str,
+    ) -> Result<Option<Vec<SchemaPart<'v>>>, SchemaError> {
         let filled = |value: &'v Value| value.as_array().filter(|list| !list.is_empty());
         let list = self.read(keyword, SCHEMAS, filled)?;
         Ok(list.map(|list| {
             let place = self.at(keyword);
             let numbered = list.iter().enumerate();
-            let parts = numbered.map(|(index, value)| Part {
+            let parts = numbered.map(|(index, value)| SchemaPart {
                 place: place::below(&place, &index.to_string()),
                 value,
             });
@@ -141,13 +144,13 @@ impl<'v> Source<'_, 'v> {
     pub(super) fn named_parts(
         self,
         keyword: &'static str,
-    ) -> Result<Option<Vec<(&'v str, Part<'v>)>>, SchemaError> {
+    ) -> Result<Option<Vec<(&'v str, SchemaPart<'v>)>>, SchemaError> {
         let object = self.read(keyword, OBJECT, Value::as_object)?;
         Ok(object.map(|object| {
             let place = self.at(keyword);
             let parts = object.iter().map(|(key, value)| {
                 let place = place::below(&place, key);
-                (key.as_str(), Part { place, value })
+                (key.as_str(), SchemaPart { place, value })
             });
             parts.collect()
         }))

@@ -8,14 +8,14 @@ mod contradictions;
 mod oracle;
 mod refusals;
 
-fn compiled(schema: Value) -> Schema {
-    Schema::understand(&schema).unwrap_or_else(|error| panic!("{schema}: {error}"))
+fn compiled(schema: Value) -> AnswerSchema {
+    AnswerSchema::understand(&schema).unwrap_or_else(|error| panic!("{schema}: {error}"))
 }
 
 /// Shows what is wrong with a value, or that nothing is.
 fn check(schema: Value, value: Value, expected: Expect) {
     let problems = compiled(schema).check(&value, 20);
-    let told: Vec<String> = problems.iter().map(Problem::to_string).collect();
+    let told: Vec<String> = problems.iter().map(ValueProblem::to_string).collect();
     match told.as_slice() {
         [] => expected.assert_eq("fits"),
         told => expected.assert_eq(&told.join("\n")),

@@ -203,14 +203,14 @@ fn outside_of_plan_mode_tags_are_words() {
 
 #[test]
 fn a_stopped_plan_is_shown_as_far_as_it_came_and_kept_as_it_was_said() {
-    let mut response = response_in(CollaborationMode::Plan, Ids::random());
+    let mut response = response_in(CollaborationMode::Plan, IdSource::random());
     let said = "Hm.\n<proposed_plan>\n- one\n</prop";
     response.apply(text("a", said), &mut Vec::new());
     assert_eq!(
         response.last_message().as_deref(),
         Some("Hm.\n- one\n</prop")
     );
-    let Finished { items, history } = response.abandon();
+    let FinishedResponse { items, history } = response.abandon();
     let texts: Vec<&str> = items
         .iter()
         .map(|item| match item {

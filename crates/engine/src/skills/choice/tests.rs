@@ -17,9 +17,9 @@ fn skill(name: &str) -> Skill {
 
 fn check(text: &str, expected: Expect) {
     let names = ["ship", "ship-it", "v1.2", "größe", "PATH"];
-    let catalogue = Catalogue {
+    let catalogue = SkillCatalogue {
         skills: names.map(skill).into(),
-        ..Catalogue::default()
+        ..SkillCatalogue::default()
     };
     let found = mentioned(text, &catalogue);
     let names: Vec<&str> = found.iter().map(|skill| skill.name.as_str()).collect();

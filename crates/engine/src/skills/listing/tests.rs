@@ -22,7 +22,7 @@ fn check(chars_max: usize, expected: Expect) {
         skill("b", "a description of forty characters, or so"),
         skill("c", "another description of about as many as that"),
     ];
-    let fitted = Fitted::of(&skills, chars_max);
+    let fitted = FittedSkills::of(&skills, chars_max);
     let entries = fitted.entries();
     assert!(entries.chars().count() <= chars_max, "{entries}");
     let warning = fitted.warning().unwrap_or_default();
@@ -72,17 +72,20 @@ fn descriptions_are_cut_before_a_skill_is_left_out() {
 
 #[test]
 fn the_list_is_told_once_and_again_when_it_changes() {
-    let mut catalogue = Catalogue {
+    let mut catalogue = SkillCatalogue {
         skills: vec![skill("a", "short")],
-        ..Catalogue::default()
+        ..SkillCatalogue::default()
     };
     let first = listing(&catalogue, None, None).text.unwrap();
     assert!(is_listing(&first));
-    assert_eq!(listing(&catalogue, None, Some(&first)), Listing::default());
+    assert_eq!(
+        listing(&catalogue, None, Some(&first)),
+        SkillListing::default()
+    );
     catalogue.skills.push(skill("b", "new"));
     let second = listing(&catalogue, None, Some(&first)).text.unwrap();
     assert!(second.contains("\n- b: new (file: /b)\n"), "{second}");
-    let none = Catalogue::default();
+    let none = SkillCatalogue::default();
     let gone = listing(&none, None, Some(&second)).text.unwrap();
     assert!(is_listing(&gone));
     assert_eq!(listing(&none, None, Some(&gone)).text, None);
@@ -103,9 +106,9 @@ fn of_many_broken_skills_the_first_are_told() {
         path: PathBuf::from(format!("/{n}/SKILL.md")),
         message: "is not UTF-8".to_owned(),
     };
-    let catalogue = Catalogue {
+    let catalogue = SkillCatalogue {
         errors: (0..9).map(error).collect(),
-        ..Catalogue::default()
+        ..SkillCatalogue::default()
     };
     let warnings = listing(&catalogue, None, None).warnings;
     assert_eq!(warnings.len(), 4);

@@ -7,8 +7,8 @@ fn check_step(step: &str, expected: Expect) {
     let text = format!("[[scene]]\n[[scene.turn]]\nsteps = [{step}]\n");
     let shown = match text.parse::<Screenplay>() {
         Ok(screenplay) => match &screenplay.scenes[0].turns[0].answer {
-            Answer::Status(answer) => format!("{answer:?}"),
-            Answer::Stream(answer) => format!("{:?} {:?}", answer.steps, answer.end),
+            ScriptedAnswer::Status(answer) => format!("{answer:?}"),
+            ScriptedAnswer::Stream(answer) => format!("{:?} {:?}", answer.steps, answer.end),
         },
         Err(error) => error.to_string(),
     };

@@ -14,7 +14,7 @@ use crate::event::{ItemKind, ModelEvent};
 use crate::limits::CALLS_PER_RESPONSE_MAX;
 use crate::request::ToolSet;
 use crate::sse::SseEvent;
-use crate::wire::fault::{self, Complaint};
+use crate::wire::fault::{self, ProviderComplaint};
 use crate::wire::responses::arguments_as_input;
 use crate::wire::responses::decode::new_call_id;
 
@@ -22,19 +22,19 @@ const MESSAGE_ID: &str = "message";
 const REASONING_ID: &str = "reasoning";
 
 #[derive(Debug)]
-pub(crate) struct Decoder {
+pub(crate) struct ChatDecoder {
     tools: Arc<ToolSet>,
     /// Ours: servers count theirs from one, or repeat them.
     response_id: ResponseId,
-    state: State,
+    state: ChatState,
     reasoning: Option<String>,
     message: Option<String>,
-    calls: Vec<Call>,
+    calls: Vec<ChatCall>,
     usage: TokenUsage,
 }
 
 #[derive(Debug, PartialEq, Eq)]
-enum State {
+enum ChatState {
     Fresh,
     Streaming,
     /// The choice is finished; usage may still follow.
@@ -43,7 +43,7 @@ enum State {
 }
 
 #[derive(Debug)]
-struct Call {
+struct ChatCall {
     index: Option<u32>,
     id: Option<String>,
     name: String,
@@ -51,22 +51,22 @@ struct Call {
 }
 
 #[derive(Deserialize)]
-struct Chunk<'a> {
+struct ChatChunk<'a> {
     #[serde(default)]
-    choices: Vec<Choice>,
-    usage: Option<Usage>,
+    choices: Vec<ChatChoice>,
+    usage: Option<ChatUsage>,
     #[serde(borrow)]
     error: Option<&'a RawValue>,
 }
 
 #[derive(Deserialize)]
-struct Choice {
-    delta: Option<Delta>,
+struct ChatChoice {
+    delta: Option<ChatDelta>,
     finish_reason: Option<String>,
 }
 
 #[derive(Deserialize)]
-struct Delta {
+struct ChatDelta {
     content: Option<String>,
     refusal: Option<String>,
     reasoning_content: Option<String>,
@@ -89,7 +89,7 @@ struct FunctionDelta {
 }
 
 #[derive(Deserialize)]
-struct Usage {
+struct ChatUsage {
     #[serde(default)]
     prompt_tokens: u64,
     #[serde(default)]
@@ -109,12 +109,12 @@ struct CompletionDetails {
     reasoning_tokens: Option<u64>,
 }
 
-impl Decoder {
+impl ChatDecoder {
     pub(crate) fn new(tools: Arc<ToolSet>) -> Self {
         Self {
             tools,
             response_id: ResponseId(format!("chat_{}", uuid::Uuid::now_v7().simple())),
-            state: State::Fresh,
+            state: ChatState::Fresh,
             reasoning: None,
             message: None,
             calls: Vec::new(),
@@ -130,13 +130,13 @@ impl Decoder {
         if event.data == "[DONE]" {
             return self.finish(out);
         }
-        let chunk: Chunk<'_> = serde_json::from_str(event.data)
+        let chunk: ChatChunk<'_> = serde_json::from_str(event.data)
             .map_err(|error| fault::malformed("chat chunk", &error))?;
         if let Some(error) = chunk.error {
-            return Err(Complaint::parse(error.get()).into_stream_error());
+            return Err(ProviderComplaint::parse(error.get()).into_stream_error());
         }
-        if self.state == State::Fresh {
-            self.state = State::Streaming;
+        if self.state == ChatState::Fresh {
+            self.state = ChatState::Streaming;
             out.push(ModelEvent::Created {
                 response_id: Some(self.response_id.clone()),
             });
@@ -145,7 +145,7 @@ impl Decoder {
             self.usage = usage.into();
         }
         for choice in chunk.choices {
-            if self.state != State::Streaming {
+            if self.state != ChatState::Streaming {
                 break;
             }
             if let Some(delta) = choice.delta {
@@ -165,20 +165,20 @@ impl Decoder {
     /// The stream is over. It is complete if its choice was finished.
     pub(crate) fn finish(&mut self, out: &mut Vec<ModelEvent>) -> Result<(), ModelError> {
         match self.state {
-            State::Completed => Ok(()),
-            State::Finished => {
-                self.state = State::Completed;
+            ChatState::Completed => Ok(()),
+            ChatState::Finished => {
+                self.state = ChatState::Completed;
                 out.push(ModelEvent::Completed {
                     response_id: self.response_id.clone(),
                     usage: self.usage,
                 });
                 Ok(())
             }
-            State::Fresh | State::Streaming => Err(fault::closed_early()),
+            ChatState::Fresh | ChatState::Streaming => Err(fault::closed_early()),
         }
     }
 
-    fn delta(&mut self, delta: Delta, out: &mut Vec<ModelEvent>) -> Result<(), ModelError> {
+    fn delta(&mut self, delta: ChatDelta, out: &mut Vec<ModelEvent>) -> Result<(), ModelError> {
         let reasoning = delta.reasoning_content.or(delta.reasoning);
         if let Some(text) = reasoning.filter(|text| !text.is_empty()) {
             let item_id = REASONING_ID.to_owned();
@@ -230,7 +230,7 @@ impl Decoder {
                 ));
             }
             None => {
-                self.calls.push(Call {
+                self.calls.push(ChatCall {
                     index: delta.index,
                     id: delta.id.filter(|id| !id.is_empty()),
                     name: name.unwrap_or_default(),
@@ -300,11 +300,11 @@ impl Decoder {
                 item: self.call_item(call),
             });
         }
-        self.state = State::Finished;
+        self.state = ChatState::Finished;
         Ok(())
     }
 
-    fn call_item(&self, call: Call) -> ResponseItem {
+    fn call_item(&self, call: ChatCall) -> ResponseItem {
         let call_id = call.id.map_or_else(new_call_id, CallId);
         if self.tools.is_freeform(&call.name) {
             ResponseItem::CustomToolCall {
@@ -346,8 +346,8 @@ fn grow(
     .push_str(delta);
 }
 
-impl From<Usage> for TokenUsage {
-    fn from(usage: Usage) -> Self {
+impl From<ChatUsage> for TokenUsage {
+    fn from(usage: ChatUsage) -> Self {
         let cached = usage.prompt_tokens_details.and_then(|it| it.cached_tokens);
         let reasoning = usage
             .completion_tokens_details

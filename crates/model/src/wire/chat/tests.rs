@@ -5,19 +5,19 @@ use serde_json::json;
 use troupe_protocol::policy::{ReasoningEffort, ReasoningSummary};
 
 use super::*;
-use crate::Instructions;
-use crate::request::{ToolChoice, ToolSet};
+use crate::EncodedInstructions;
+use crate::request::{ModelToolChoice, ToolSet};
 
 fn request(items: Vec<ResponseItem>) -> ModelRequest {
     ModelRequest {
         model: "m".into(),
-        instructions: Arc::new(Instructions::new("Be brief.")),
+        instructions: Arc::new(EncodedInstructions::new("Be brief.")),
         input: items
             .into_iter()
             .map(|item| Arc::new(item.into()))
             .collect(),
         tools: Arc::default(),
-        tool_choice: ToolChoice::Auto,
+        tool_choice: ModelToolChoice::Auto,
         parallel_tool_calls: true,
         effort: None,
         summary: ReasoningSummary::Auto,
@@ -225,7 +225,7 @@ fn settings_and_tools() {
         },
     ];
     let request = ModelRequest {
-        instructions: Arc::new(Instructions::new("")),
+        instructions: Arc::new(EncodedInstructions::new("")),
         tools: Arc::new(ToolSet::new(tools)),
         parallel_tool_calls: false,
         effort: Some(ReasoningEffort::Low),

@@ -10,18 +10,18 @@ use troupe_protocol::ResponseItem;
 use troupe_protocol::history::{ContentItem, SummaryPart, ToolOutputBody};
 use troupe_protocol::tool::ToolSpec;
 
-use super::seal::Seal;
+use super::seal::ReasoningSeal;
 use crate::wire::pieces::write_json;
 use crate::wire::responses::{input_as_arguments, input_parameters};
 
 #[derive(Serialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
-enum Block<'a> {
+enum RequestBlock<'a> {
     Text {
         text: &'a str,
     },
     Image {
-        source: Source<'a>,
+        source: ImageSource<'a>,
     },
     Thinking {
         thinking: String,
@@ -37,22 +37,22 @@ enum Block<'a> {
     },
     ToolResult {
         tool_use_id: Cow<'a, str>,
-        content: Content<'a>,
+        content: BlockContent<'a>,
     },
 }
 
 #[derive(Serialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
-enum Source<'a> {
+enum ImageSource<'a> {
     Base64 { media_type: &'a str, data: &'a str },
     Url { url: &'a str },
 }
 
 #[derive(Serialize)]
 #[serde(untagged)]
-enum Content<'a> {
+enum BlockContent<'a> {
     Text(&'a str),
-    Blocks(Vec<Block<'a>>),
+    Blocks(Vec<RequestBlock<'a>>),
 }
 
 /// Encodes one item as blocks with a comma in front of each.
@@ -63,15 +63,17 @@ pub(crate) fn encode_item(item: &ResponseItem) -> Bytes {
             summary,
             encrypted_content,
             ..
-        } => match encrypted_content.as_deref().and_then(Seal::parse) {
-            Some(Seal::Signature(signature)) => fragments(&[Block::Thinking {
+        } => match encrypted_content.as_deref().and_then(ReasoningSeal::parse) {
+            Some(ReasoningSeal::Signature(signature)) => fragments(&[RequestBlock::Thinking {
                 thinking: summary
                     .iter()
                     .map(|SummaryPart::SummaryText { text }| text.as_str())
                     .collect(),
                 signature,
             }]),
-            Some(Seal::Redacted(data)) => fragments(&[Block::RedactedThinking { data }]),
+            Some(ReasoningSeal::Redacted(data)) => {
+                fragments(&[RequestBlock::RedactedThinking { data }])
+            }
             None => Bytes::new(),
         },
         ResponseItem::FunctionCall {
@@ -88,11 +90,11 @@ pub(crate) fn encode_item(item: &ResponseItem) -> Bytes {
         } => encode_call(name, &input_as_arguments(input), call_id.as_str()),
         ResponseItem::FunctionCallOutput { call_id, output }
         | ResponseItem::CustomToolCallOutput { call_id, output } => {
-            fragments(&[Block::ToolResult {
+            fragments(&[RequestBlock::ToolResult {
                 tool_use_id: permitted_id(call_id.as_str()),
                 content: match output {
-                    ToolOutputBody::Text(text) => Content::Text(text),
-                    ToolOutputBody::Parts(parts) => Content::Blocks(blocks(parts)),
+                    ToolOutputBody::Text(text) => BlockContent::Text(text),
+                    ToolOutputBody::Parts(parts) => BlockContent::Blocks(blocks(parts)),
                 },
             }])
         }
@@ -100,7 +102,7 @@ pub(crate) fn encode_item(item: &ResponseItem) -> Bytes {
     }
 }
 
-fn fragments(blocks: &[Block<'_>]) -> Bytes {
+fn fragments(blocks: &[RequestBlock<'_>]) -> Bytes {
     let mut bytes = Vec::new();
     for block in blocks {
         bytes.push(b',');
@@ -110,27 +112,27 @@ fn fragments(blocks: &[Block<'_>]) -> Bytes {
 }
 
 /// Blank text is refused by the server, and says nothing.
-fn blocks(content: &[ContentItem]) -> Vec<Block<'_>> {
+fn blocks(content: &[ContentItem]) -> Vec<RequestBlock<'_>> {
     let is_told = |part: &&ContentItem| part.text().is_none_or(|text| !text.trim().is_empty());
     content.iter().filter(is_told).map(block).collect()
 }
 
-fn block(part: &ContentItem) -> Block<'_> {
+fn block(part: &ContentItem) -> RequestBlock<'_> {
     match part {
         ContentItem::InputText { text }
         | ContentItem::OutputText { text }
-        | ContentItem::Refusal { refusal: text } => Block::Text { text },
-        ContentItem::InputImage { image_url, .. } => Block::Image {
+        | ContentItem::Refusal { refusal: text } => RequestBlock::Text { text },
+        ContentItem::InputImage { image_url, .. } => RequestBlock::Image {
             source: source(image_url),
         },
     }
 }
 
-fn source(url: &str) -> Source<'_> {
+fn source(url: &str) -> ImageSource<'_> {
     let inline = url.strip_prefix("data:");
     match inline.and_then(|rest| rest.split_once(";base64,")) {
-        Some((media_type, data)) => Source::Base64 { media_type, data },
-        None => Source::Url { url },
+        Some((media_type, data)) => ImageSource::Base64 { media_type, data },
+        None => ImageSource::Url { url },
     }
 }
 
@@ -149,7 +151,7 @@ fn encode_call(name: &str, arguments: &str, call_id: &str) -> Bytes {
             serde_json::from_str(&wrapped).expect("what was just written as JSON is JSON")
         }
     };
-    fragments(&[Block::ToolUse {
+    fragments(&[RequestBlock::ToolUse {
         id: permitted_id(call_id),
         name,
         input: object,

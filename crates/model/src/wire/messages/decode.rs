@@ -18,28 +18,29 @@ use crate::event::ModelEvent;
 use crate::limits::ITEMS_PER_RESPONSE_MAX;
 use crate::request::ToolSet;
 use crate::sse::SseEvent;
-use crate::wire::fault::{self, Complaint};
-use block::Block;
+use crate::wire::fault::{self, ProviderComplaint};
+use block::GrowingBlock;
 use frames::{
-    BlockDelta, BlockStart, BlockStop, ContentBlock, Delta, MessageDelta, MessageStart, Tag, Usage,
+    BlockDelta, BlockDeltaFields, BlockStart, BlockStop, ContentBlock, FrameTag, MessageDelta,
+    MessageStart, MessagesUsage,
 };
 
 #[derive(Debug)]
-pub(crate) struct Decoder {
+pub(crate) struct MessagesDecoder {
     tools: Arc<ToolSet>,
     response_id: Option<ResponseId>,
-    state: State,
+    state: MessagesState,
     /// Blocks that began so far.
     begun: usize,
-    open: Vec<Open>,
+    open: Vec<OpenBlock>,
     /// The end of the newest call. It is told when something follows: an answer that is cut
     /// ends with a torn one.
     call_done: Option<ModelEvent>,
-    usage: Usage,
+    usage: MessagesUsage,
 }
 
 #[derive(Debug, PartialEq, Eq)]
-enum State {
+enum MessagesState {
     Fresh,
     Streaming,
     /// The reason of the end is known and good.
@@ -48,22 +49,22 @@ enum State {
 }
 
 #[derive(Debug)]
-struct Open {
+struct OpenBlock {
     index: u64,
     item_id: String,
-    block: Block,
+    block: GrowingBlock,
 }
 
-impl Decoder {
+impl MessagesDecoder {
     pub(crate) fn new(tools: Arc<ToolSet>) -> Self {
         Self {
             tools,
             response_id: None,
-            state: State::Fresh,
+            state: MessagesState::Fresh,
             begun: 0,
             open: Vec::new(),
             call_done: None,
-            usage: Usage::default(),
+            usage: MessagesUsage::default(),
         }
     }
 
@@ -79,7 +80,7 @@ impl Decoder {
         if data == "[DONE]" {
             return Ok(());
         }
-        let tag: Tag<'_> = parse("without a type", data)?;
+        let tag: FrameTag<'_> = parse("without a type", data)?;
         self.named(&tag.kind, data, out)
     }
 
@@ -119,7 +120,7 @@ impl Decoder {
                 }
             }
             "message_stop" => return self.finish(out),
-            "error" => return Err(Complaint::parse(data).into_stream_error()),
+            "error" => return Err(ProviderComplaint::parse(data).into_stream_error()),
             // `ping`, and what providers add: an unknown kind is no fault.
             _ => {}
         }
@@ -135,9 +136,9 @@ impl Decoder {
     /// The stream is over. It is complete if the reason of its end was told.
     pub(crate) fn finish(&mut self, out: &mut Vec<ModelEvent>) -> Result<(), ModelError> {
         match self.state {
-            State::Completed => Ok(()),
-            State::Finished => {
-                self.state = State::Completed;
+            MessagesState::Completed => Ok(()),
+            MessagesState::Finished => {
+                self.state = MessagesState::Completed;
                 let made_up = || ResponseId(format!("msg_{}", uuid::Uuid::now_v7().simple()));
                 out.push(ModelEvent::Completed {
                     response_id: self.response_id.take().unwrap_or_else(made_up),
@@ -145,13 +146,13 @@ impl Decoder {
                 });
                 Ok(())
             }
-            State::Fresh | State::Streaming => Err(fault::closed_early()),
+            MessagesState::Fresh | MessagesState::Streaming => Err(fault::closed_early()),
         }
     }
 
     fn begin(&mut self, out: &mut Vec<ModelEvent>) {
-        if self.state == State::Fresh {
-            self.state = State::Streaming;
+        if self.state == MessagesState::Fresh {
+            self.state = MessagesState::Streaming;
             out.push(ModelEvent::Created {
                 response_id: self.response_id.clone(),
             });
@@ -179,18 +180,18 @@ impl Decoder {
         }
         let item_id = format!("block_{}", self.begun - 1);
         let ContentBlock { text, thinking, .. } = &event.content_block;
-        let first = Delta {
+        let first = BlockDeltaFields {
             text: text.clone(),
             partial_json: None,
             thinking: thinking.clone(),
             signature: None,
         };
-        let block = Block::new(event.content_block);
+        let block = GrowingBlock::new(event.content_block);
         if let Some(kind) = block.kind(&self.tools) {
             let item_id = item_id.clone();
             out.push(ModelEvent::ItemStarted { item_id, kind });
         }
-        self.open.push(Open {
+        self.open.push(OpenBlock {
             index: event.index,
             item_id,
             block,
@@ -209,7 +210,7 @@ impl Decoder {
         let Some(at) = self.position(event.index) else {
             return;
         };
-        let Open { item_id, block, .. } = &mut self.open[at];
+        let OpenBlock { item_id, block, .. } = &mut self.open[at];
         block.grow(event.delta, item_id, out);
     }
 
@@ -217,9 +218,9 @@ impl Decoder {
         self.open.iter().position(|open| open.index == index)
     }
 
-    fn close(&mut self, open: Open, out: &mut Vec<ModelEvent>) {
-        let Open { item_id, block, .. } = open;
-        let is_call = matches!(block, Block::Call { .. });
+    fn close(&mut self, open: OpenBlock, out: &mut Vec<ModelEvent>) {
+        let OpenBlock { item_id, block, .. } = open;
+        let is_call = matches!(block, GrowingBlock::Call { .. });
         let Some(item) = block.item(&self.tools) else {
             return;
         };
@@ -240,14 +241,14 @@ impl Decoder {
         match reason {
             "end_turn" | "tool_use" | "stop_sequence" => {
                 out.extend(self.call_done.take());
-                self.state = State::Finished;
+                self.state = MessagesState::Finished;
                 Ok(())
             }
             // The provider runs tools of its own, and has worked on them long enough.
             "pause_turn" => {
                 out.extend(self.call_done.take());
                 out.push(ModelEvent::Paused);
-                self.state = State::Finished;
+                self.state = MessagesState::Finished;
                 Ok(())
             }
             cut => Err(fault::incomplete(cut)),

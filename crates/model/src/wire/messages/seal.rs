@@ -8,14 +8,14 @@ const SIGNATURE: &str = "anthropic-signature:";
 const REDACTED: &str = "anthropic-redacted:";
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Seal<'a> {
+pub(crate) enum ReasoningSeal<'a> {
     /// Stands below a text that can be read.
     Signature(&'a str),
     /// Is all that there is.
     Redacted(&'a str),
 }
 
-impl<'a> Seal<'a> {
+impl<'a> ReasoningSeal<'a> {
     /// Reads what [`fmt::Display`] writes; `None` for the seals of other wires.
     pub(crate) fn parse(text: &'a str) -> Option<Self> {
         let signature = text.strip_prefix(SIGNATURE).map(Self::Signature);
@@ -23,7 +23,7 @@ impl<'a> Seal<'a> {
     }
 }
 
-impl fmt::Display for Seal<'_> {
+impl fmt::Display for ReasoningSeal<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Signature(signature) => write!(f, "{SIGNATURE}{signature}"),

@@ -7,19 +7,19 @@ use troupe_protocol::policy::{ReasoningEffort, ReasoningSummary};
 use troupe_protocol::tool::ToolSpec;
 
 use super::*;
-use crate::Instructions;
+use crate::EncodedInstructions;
 use crate::request::ToolSet;
 
 fn request(items: Vec<ResponseItem>) -> ModelRequest {
     ModelRequest {
         model: "m".into(),
-        instructions: Arc::new(Instructions::new("Be brief.")),
+        instructions: Arc::new(EncodedInstructions::new("Be brief.")),
         input: items
             .into_iter()
             .map(|item| Arc::new(item.into()))
             .collect(),
         tools: Arc::default(),
-        tool_choice: ToolChoice::Auto,
+        tool_choice: ModelToolChoice::Auto,
         parallel_tool_calls: true,
         effort: None,
         summary: ReasoningSummary::Auto,
@@ -157,8 +157,8 @@ fn reasoning_goes_back_with_its_seal_or_not_at_all() {
     check(
         vec![
             ResponseItem::user_text("go"),
-            reasoning("hm", Some(Seal::Signature("sig").to_string())),
-            reasoning("", Some(Seal::Redacted("xyz").to_string())),
+            reasoning("hm", Some(ReasoningSeal::Signature("sig").to_string())),
+            reasoning("", Some(ReasoningSeal::Redacted("xyz").to_string())),
             reasoning("of another provider", Some("gAAAA".into())),
             reasoning("of a server without seals", None),
             call("1", "{}"),
@@ -272,7 +272,7 @@ fn settings_and_tools() {
         },
     ];
     let request = ModelRequest {
-        instructions: Arc::new(Instructions::new("")),
+        instructions: Arc::new(EncodedInstructions::new("")),
         tools: Arc::new(ToolSet::new(tools)),
         parallel_tool_calls: false,
         output_schema: Some(Arc::new(json!({ "type": "object" }))),

@@ -16,7 +16,7 @@ use crate::request::ModelRequest;
 
 /// What a request says about it.
 #[derive(Debug, Default, PartialEq)]
-pub(super) struct Thinking {
+pub(super) struct ThinkingFields {
     pub thinking: Option<Value>,
     pub effort: Option<&'static str>,
 }
@@ -24,16 +24,16 @@ pub(super) struct Thinking {
 /// The least budget that the provider takes, and what is left for the answer.
 const BUDGET_TOKENS_MIN: u64 = 1_024;
 
-impl Thinking {
+impl ThinkingFields {
     pub(super) fn of(request: &ModelRequest, output_tokens_max: u64) -> Self {
         let model = catalogue::lookup(&request.model);
-        let style = model.map_or(catalogue::Thinking::Named, |model| model.thinking);
+        let style = model.map_or(catalogue::ThinkingStyle::Named, |model| model.thinking);
         match (style, model, request.effort) {
-            (catalogue::Thinking::Adaptive, Some(model), effort) => {
+            (catalogue::ThinkingStyle::Adaptive, Some(model), effort) => {
                 Self::adaptive(model, effort, request.summary)
             }
             (_, _, None | Some(ReasoningEffort::None)) => Self::default(),
-            (catalogue::Thinking::Budget, _, Some(effort)) => {
+            (catalogue::ThinkingStyle::Budget, _, Some(effort)) => {
                 Self::budget(effort, output_tokens_max)
             }
             (_, _, Some(effort)) => Self {

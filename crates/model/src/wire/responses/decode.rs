@@ -15,20 +15,20 @@ use crate::error::ModelError;
 use crate::event::{ItemKind, ModelEvent};
 use crate::request::ToolSet;
 use crate::sse::SseEvent;
-use crate::wire::Freeform;
-use crate::wire::fault::{self, Complaint};
-use crate::wire::items::Items;
+use crate::wire::FreeformOffer;
+use crate::wire::fault::{self, ProviderComplaint};
+use crate::wire::items::ResponseItems;
 
 #[derive(Debug)]
-pub(crate) struct Decoder {
-    freeform: Freeform,
+pub(crate) struct ResponsesDecoder {
+    freeform: FreeformOffer,
     tools: Arc<ToolSet>,
-    items: Items,
+    items: ResponseItems,
     response_id: Option<ResponseId>,
 }
 
 #[derive(Deserialize)]
-struct Tag<'a> {
+struct EventTag<'a> {
     #[serde(borrow, default, rename = "type")]
     kind: Cow<'a, str>,
     #[serde(borrow)]
@@ -36,7 +36,7 @@ struct Tag<'a> {
 }
 
 #[derive(Deserialize)]
-struct TextDelta<'a> {
+struct OutputTextDelta<'a> {
     #[serde(borrow, default)]
     item_id: Cow<'a, str>,
     delta: String,
@@ -84,7 +84,7 @@ struct ResponseEvent<'a> {
 #[derive(Deserialize)]
 struct ResponseFields<'a> {
     id: Option<String>,
-    usage: Option<Usage>,
+    usage: Option<ResponsesUsage>,
     #[serde(borrow)]
     output: Option<Vec<&'a RawValue>>,
     #[serde(borrow)]
@@ -98,13 +98,13 @@ struct IncompleteDetails {
 }
 
 #[derive(Deserialize)]
-struct Usage {
+struct ResponsesUsage {
     #[serde(default)]
     input_tokens: u64,
     input_tokens_details: Option<InputDetails>,
     #[serde(default)]
     output_tokens: u64,
-    output_tokens_details: Option<OutputDetails>,
+    output_tokens_details: Option<ResponsesOutputDetails>,
     total_tokens: Option<u64>,
 }
 
@@ -117,17 +117,17 @@ struct InputDetails {
 }
 
 #[derive(Deserialize)]
-struct OutputDetails {
+struct ResponsesOutputDetails {
     #[serde(default)]
     reasoning_tokens: u64,
 }
 
-impl Decoder {
-    pub(crate) fn new(freeform: Freeform, tools: Arc<ToolSet>) -> Self {
+impl ResponsesDecoder {
+    pub(crate) fn new(freeform: FreeformOffer, tools: Arc<ToolSet>) -> Self {
         Self {
             freeform,
             tools,
-            items: Items::default(),
+            items: ResponseItems::default(),
             response_id: None,
         }
     }
@@ -145,7 +145,7 @@ impl Decoder {
         if data == "[DONE]" {
             return Ok(());
         }
-        let tag: Tag<'_> = parse("without a type", data)?;
+        let tag: EventTag<'_> = parse("without a type", data)?;
         match (&*tag.kind, tag.error) {
             ("", Some(_)) => self.named("error", data, out),
             (kind, _) => self.named(kind, data, out),
@@ -160,7 +160,7 @@ impl Decoder {
     ) -> Result<(), ModelError> {
         match kind {
             "response.output_text.delta" | "response.refusal.delta" => {
-                let event: TextDelta<'_> = parse(kind, data)?;
+                let event: OutputTextDelta<'_> = parse(kind, data)?;
                 self.items.text_delta(&event.item_id, event.delta, out);
             }
             "response.reasoning_summary_text.delta" => {
@@ -200,7 +200,7 @@ impl Decoder {
             "response.failed" => {
                 let event: ResponseEvent<'_> = parse(kind, data)?;
                 let error = event.response.error.map_or("", RawValue::get);
-                return Err(Complaint::parse(error).into_stream_error());
+                return Err(ProviderComplaint::parse(error).into_stream_error());
             }
             "response.incomplete" => {
                 let event: ResponseEvent<'_> = parse(kind, data)?;
@@ -209,7 +209,7 @@ impl Decoder {
                     reason.as_deref().unwrap_or("no reason given"),
                 ));
             }
-            "error" => return Err(Complaint::parse(data).into_stream_error()),
+            "error" => return Err(ProviderComplaint::parse(data).into_stream_error()),
             // The rest repeats what other events say, or is about things that we do not
             // ask for. Providers add kinds freely; an unknown one is no fault.
             _ => {}
@@ -257,7 +257,7 @@ impl Decoder {
 
     /// Tells whether a function is one of our free-text tools in disguise.
     fn is_disguised(&self, name: &str) -> bool {
-        self.freeform == Freeform::AsFunction && self.tools.is_freeform(name)
+        self.freeform == FreeformOffer::AsFunction && self.tools.is_freeform(name)
     }
 
     /// Reads an item and its id, which is empty when the server gave none.
@@ -290,13 +290,13 @@ fn parse<'a, T: Deserialize<'a>>(what: &str, data: &'a str) -> Result<T, ModelEr
 struct MessageItem {
     id: Option<String>,
     role: Option<Role>,
-    content: Option<Vec<Part>>,
+    content: Option<Vec<ResponsesPart>>,
 }
 
 /// A part of a message or a reasoning item. A kind of part that we do not know is left
 /// out; its message stays.
 #[derive(Deserialize)]
-struct Part {
+struct ResponsesPart {
     #[serde(default, rename = "type")]
     kind: String,
     text: Option<String>,
@@ -304,10 +304,10 @@ struct Part {
 }
 
 #[derive(Deserialize)]
-struct ReasoningItem {
+struct ReasoningFields {
     id: Option<String>,
-    summary: Option<Vec<Part>>,
-    content: Option<Vec<Part>>,
+    summary: Option<Vec<ResponsesPart>>,
+    content: Option<Vec<ResponsesPart>>,
     encrypted_content: Option<String>,
 }
 
@@ -341,7 +341,7 @@ fn read_item(kind: &str, json: &str) -> Result<ResponseItem, serde_json::Error> 
             }
         }
         "reasoning" => {
-            let item: ReasoningItem = serde_json::from_str(json)?;
+            let item: ReasoningFields = serde_json::from_str(json)?;
             let content = item.content.map(|parts| {
                 let texts = parts.into_iter().filter_map(|part| part.text);
                 texts
@@ -383,7 +383,7 @@ fn read_item(kind: &str, json: &str) -> Result<ResponseItem, serde_json::Error> 
     })
 }
 
-fn content_part(part: Part) -> Option<ContentItem> {
+fn content_part(part: ResponsesPart) -> Option<ContentItem> {
     match part.kind.as_str() {
         "output_text" | "text" => part.text.map(|text| ContentItem::OutputText { text }),
         "refusal" => part.refusal.map(|refusal| ContentItem::Refusal { refusal }),
@@ -399,8 +399,8 @@ pub(crate) fn new_call_id() -> CallId {
     CallId(format!("call_{}", uuid::Uuid::new_v4().simple()))
 }
 
-impl From<Usage> for TokenUsage {
-    fn from(usage: Usage) -> Self {
+impl From<ResponsesUsage> for TokenUsage {
+    fn from(usage: ResponsesUsage) -> Self {
         let input = usage.input_tokens_details;
         Self {
             input_tokens: usage.input_tokens,

@@ -5,19 +5,19 @@ use serde_json::json;
 use troupe_protocol::policy::ReasoningEffort;
 
 use super::*;
-use crate::Instructions;
-use crate::request::{HistoryItem, ToolChoice, ToolSet};
+use crate::EncodedInstructions;
+use crate::request::{HistoryItem, ModelToolChoice, ToolSet};
 
 fn request(items: Vec<ResponseItem>) -> ModelRequest {
     ModelRequest {
         model: "m".into(),
-        instructions: Arc::new(Instructions::new("Be \"brief\".")),
+        instructions: Arc::new(EncodedInstructions::new("Be \"brief\".")),
         input: items
             .into_iter()
             .map(|item| Arc::new(item.into()))
             .collect(),
         tools: Arc::default(),
-        tool_choice: ToolChoice::Auto,
+        tool_choice: ModelToolChoice::Auto,
         parallel_tool_calls: true,
         effort: None,
         summary: ReasoningSummary::Auto,
@@ -29,7 +29,7 @@ fn request(items: Vec<ResponseItem>) -> ModelRequest {
 }
 
 #[track_caller]
-fn check(request: &ModelRequest, freeform: Freeform, stateful: bool, expected: Expect) {
+fn check(request: &ModelRequest, freeform: FreeformOffer, stateful: bool, expected: Expect) {
     let text = body(request, freeform, stateful, None).to_text();
     serde_json::from_str::<Value>(&text).expect("a body is JSON");
     expected.assert_eq(&text.replace(",{\"type\"", ",\n{\"type\""));
@@ -78,7 +78,7 @@ fn conversation() -> Vec<ResponseItem> {
 fn an_empty_request() {
     check(
         &request(vec![]),
-        Freeform::Native,
+        FreeformOffer::Native,
         false,
         expect![[
             r#"{"model":"m","instructions":"Be \"brief\".","input":[],"reasoning":{"summary":"auto"},"include":["reasoning.encrypted_content"],"store":false,"stream":true}"#
@@ -90,7 +90,7 @@ fn an_empty_request() {
 fn a_conversation_without_the_servers_ids() {
     check(
         &request(conversation()),
-        Freeform::Native,
+        FreeformOffer::Native,
         false,
         expect![[r#"
             {"model":"m","instructions":"Be \"brief\".","input":[{"type":"message","role":"user","content":[{"type":"input_text","text":"hi"}]},
@@ -107,7 +107,7 @@ fn a_conversation_without_the_servers_ids() {
 fn a_server_without_free_text_tools_sees_functions() {
     check(
         &request(conversation()),
-        Freeform::AsFunction,
+        FreeformOffer::AsFunction,
         false,
         expect![[r#"
             {"model":"m","instructions":"Be \"brief\".","input":[{"type":"message","role":"user","content":[{"type":"input_text","text":"hi"}]},
@@ -123,27 +123,27 @@ fn a_server_without_free_text_tools_sees_functions() {
 #[test]
 fn only_a_stateful_server_is_spared_the_history() {
     let mut request = request(conversation());
-    request.previous = Some(Previous {
+    request.previous = Some(PreviousResponse {
         response_id: "resp_1".into(),
         covers: 7,
     });
     check(
         &request,
-        Freeform::Native,
+        FreeformOffer::Native,
         true,
         expect![[
             r#"{"model":"m","instructions":"Be \"brief\".","input":[{"type":"web_search_call","id":"ws_1"}],"reasoning":{"summary":"auto"},"include":["reasoning.encrypted_content"],"previous_response_id":"resp_1","store":true,"stream":true}"#
         ]],
     );
-    let stateless = body(&request, Freeform::Native, false, None).to_text();
+    let stateless = body(&request, FreeformOffer::Native, false, None).to_text();
     assert!(stateless.contains("\"hi\"") && !stateless.contains("resp_1"));
-    request.previous = Some(Previous {
+    request.previous = Some(PreviousResponse {
         response_id: "resp_1".into(),
         covers: 700,
     });
     check(
         &request,
-        Freeform::Native,
+        FreeformOffer::Native,
         true,
         expect![[
             r#"{"model":"m","instructions":"Be \"brief\".","input":[],"reasoning":{"summary":"auto"},"include":["reasoning.encrypted_content"],"previous_response_id":"resp_1","store":true,"stream":true}"#
@@ -161,7 +161,7 @@ fn settings_are_sent_when_they_are_set() {
     };
     check(
         &request,
-        Freeform::Native,
+        FreeformOffer::Native,
         false,
         expect![[
             r#"{"model":"m","instructions":"Be \"brief\".","input":[],"reasoning":{"effort":"high","summary":"auto"},"include":["reasoning.encrypted_content"],"text":{"format":{"type":"json_schema","name":"output","strict":true,"schema":{"type":"object"}}},"prompt_cache_key":"session","store":false,"stream":true}"#
@@ -175,7 +175,7 @@ fn a_model_known_to_reason_is_asked_for_its_summary() {
     request.model = "gpt-5".into();
     check(
         &request,
-        Freeform::Native,
+        FreeformOffer::Native,
         false,
         expect![[
             r#"{"model":"gpt-5","instructions":"Be \"brief\".","input":[],"reasoning":{"summary":"auto"},"include":["reasoning.encrypted_content"],"store":false,"stream":true}"#
@@ -184,7 +184,7 @@ fn a_model_known_to_reason_is_asked_for_its_summary() {
     request.summary = ReasoningSummary::None;
     check(
         &request,
-        Freeform::Native,
+        FreeformOffer::Native,
         false,
         expect![[
             r#"{"model":"gpt-5","instructions":"Be \"brief\".","input":[],"include":["reasoning.encrypted_content"],"store":false,"stream":true}"#
@@ -199,7 +199,7 @@ fn a_model_that_nobody_knows_gets_its_thoughts_back() {
     request.summary = ReasoningSummary::None;
     check(
         &request,
-        Freeform::Native,
+        FreeformOffer::Native,
         false,
         expect![[
             r#"{"model":"gpt-7-nova","instructions":"Be \"brief\".","input":[],"include":["reasoning.encrypted_content"],"store":false,"stream":true}"#
@@ -208,7 +208,7 @@ fn a_model_that_nobody_knows_gets_its_thoughts_back() {
     request.model = "gpt-4-turbo".into();
     check(
         &request,
-        Freeform::Native,
+        FreeformOffer::Native,
         false,
         expect![[
             r#"{"model":"gpt-4-turbo","instructions":"Be \"brief\".","input":[],"store":false,"stream":true}"#
@@ -233,7 +233,7 @@ fn tools_of_both_kinds() {
     ]));
     check(
         &request,
-        Freeform::Native,
+        FreeformOffer::Native,
         false,
         expect![[r#"
             {"model":"m","instructions":"Be \"brief\".","input":[],"tools":[{"type":"function","name":"shell","description":"Runs.","parameters":{"type":"object"},"strict":false},
@@ -241,7 +241,7 @@ fn tools_of_both_kinds() {
     );
     check(
         &request,
-        Freeform::AsFunction,
+        FreeformOffer::AsFunction,
         false,
         expect![[r#"
             {"model":"m","instructions":"Be \"brief\".","input":[],"tools":[{"type":"function","name":"shell","description":"Runs.","parameters":{"type":"object"},"strict":false},
@@ -252,8 +252,8 @@ fn tools_of_both_kinds() {
 #[test]
 fn an_item_is_encoded_once() {
     let item = HistoryItem::new(ResponseItem::user_text("hi"));
-    let first = item.encoded(Encoding::Responses).as_ptr();
-    assert_eq!(item.encoded(Encoding::Responses).as_ptr(), first);
+    let first = item.encoded(WireEncoding::Responses).as_ptr();
+    assert_eq!(item.encoded(WireEncoding::Responses).as_ptr(), first);
 }
 
 #[test]
@@ -270,7 +270,7 @@ fn free_text_survives_the_disguise() {
 #[test]
 fn a_long_history_is_sent_in_blocks_and_reads_the_same() {
     let texts = |request: &ModelRequest| -> Vec<Value> {
-        let text = body(request, Freeform::Native, false, None).to_text();
+        let text = body(request, FreeformOffer::Native, false, None).to_text();
         let body: Value = serde_json::from_str(&text).unwrap();
         let input = body["input"].as_array().unwrap().iter();
         input
@@ -292,7 +292,7 @@ fn a_long_history_is_sent_in_blocks_and_reads_the_same() {
     // A history that lost its first item has the same items in other blocks.
     request.input.remove(0);
     assert_eq!(texts(&request), numbers(1..count));
-    let as_function = body(&request, Freeform::AsFunction, false, None).to_text();
+    let as_function = body(&request, FreeformOffer::AsFunction, false, None).to_text();
     assert_eq!(as_function.matches("input_text").count(), count - 1);
     request.input.truncate(BODY_BLOCK_ITEMS - 1);
     assert_eq!(texts(&request), numbers(1..BODY_BLOCK_ITEMS));

@@ -12,12 +12,12 @@ use nix::fcntl::OFlag;
 use nix::sys::wait::{WaitStatus, waitpid};
 use nix::unistd::{ForkResult, Pid, fork, getegid, geteuid, pipe2};
 
-pub(super) enum Identity {
+pub(super) enum NamespaceIdentity {
     Itself { uid: u32, gid: u32 },
     Everybody { helper: Pid, begin: OwnedFd },
 }
 
-impl Identity {
+impl NamespaceIdentity {
     /// To be called before the user namespace is made.
     pub fn prepare() -> io::Result<Self> {
         if !geteuid().is_root() {

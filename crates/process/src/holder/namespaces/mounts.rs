@@ -25,20 +25,21 @@ pub(super) fn confine(cage: &Cage) -> io::Result<()> {
         MsFlags::MS_REC | MsFlags::MS_PRIVATE,
         None,
     )?;
-    let layers = Layer::of(cage)?;
+    let layers = MountLayer::of(cage)?;
     if !cage.writable.iter().any(|root| is_everything(root)) {
-        Tree::at(Path::new("/")).restrict(libc::MOUNT_ATTR_RDONLY | libc::MOUNT_ATTR_NOSUID)?;
+        MountTree::at(Path::new("/"))
+            .restrict(libc::MOUNT_ATTR_RDONLY | libc::MOUNT_ATTR_NOSUID)?;
     }
     private_devices()?;
-    layers.into_iter().try_for_each(Layer::put)
+    layers.into_iter().try_for_each(MountLayer::put)
 }
 
 /// Covers a path with nothing, whatever it is.
 pub(super) fn cover(path: &Path) -> io::Result<()> {
-    Tree::copy(Path::new("/dev/null"))?.attach(path)
+    MountTree::copy(Path::new("/dev/null"))?.attach(path)
 }
 
-enum Layer {
+enum MountLayer {
     Protected(PathBuf),
     /// On the way from a root to what is hidden or protected: a mount cannot be renamed, so nothing
     /// else can be put in its place.
@@ -46,12 +47,12 @@ enum Layer {
     /// With the writable roots and what is shown inside it.
     Hidden(PathBuf, Vec<PathBuf>),
     /// With a copy that was made before it was hidden.
-    Shown(PathBuf, Tree),
+    Shown(PathBuf, MountTree),
     /// With a copy that was made while the root was still as the host has it.
-    Writable(PathBuf, Tree),
+    Writable(PathBuf, MountTree),
 }
 
-impl Layer {
+impl MountLayer {
     /// The layers of what exists and is no symlink, outer ones first. A root that is also protected
     /// or hidden was asked for, and comes on top.
     fn of(cage: &Cage) -> io::Result<Vec<Self>> {
@@ -82,7 +83,7 @@ impl Layer {
         };
         let shown = cage.shown.iter();
         for path in shown.filter(|path| path.exists() && !is_written(path)) {
-            let tree = Tree::copy(path)?;
+            let tree = MountTree::copy(path)?;
             tree.restrict(
                 libc::MOUNT_ATTR_RDONLY | libc::MOUNT_ATTR_NOSUID | libc::MOUNT_ATTR_NODEV,
             )?;
@@ -90,7 +91,7 @@ impl Layer {
         }
         for root in cage.writable.iter().filter(|root| root.exists()) {
             if !is_everything(root) {
-                let tree = Tree::copy(root)?;
+                let tree = MountTree::copy(root)?;
                 tree.restrict(libc::MOUNT_ATTR_NOSUID | libc::MOUNT_ATTR_NODEV)?;
                 layers.push(Self::Writable(root.clone(), tree));
             }
@@ -127,13 +128,13 @@ impl Layer {
 }
 
 fn protect(path: &Path) -> io::Result<()> {
-    let tree = Tree::copy(path)?;
+    let tree = MountTree::copy(path)?;
     tree.restrict(libc::MOUNT_ATTR_RDONLY)?;
     tree.attach(path)
 }
 
 fn pin(path: &Path) -> io::Result<()> {
-    Tree::copy(path)?.attach(path)
+    MountTree::copy(path)?.attach(path)
 }
 
 /// What somebody removes meanwhile needs no mount, and must not keep commands from running. What
@@ -171,7 +172,7 @@ fn private_devices() -> io::Result<()> {
         let options = "newinstance,ptmxmode=0666,mode=620";
         mount_plain(Some("devpts"), terminals, flags, Some(options))?;
         if multiplexer.exists() && !multiplexer.is_symlink() {
-            Tree::copy(&terminals.join("ptmx"))?.attach(multiplexer)?;
+            MountTree::copy(&terminals.join("ptmx"))?.attach(multiplexer)?;
         }
     }
     let memory = Path::new("/dev/shm");
@@ -204,7 +205,7 @@ fn hide(directory: &Path, inside: &[PathBuf]) -> io::Result<()> {
     for path in inside {
         std::fs::create_dir_all(path)?;
     }
-    Tree::at(directory).restrict(libc::MOUNT_ATTR_RDONLY)
+    MountTree::at(directory).restrict(libc::MOUNT_ATTR_RDONLY)
 }
 
 fn mount_plain(
@@ -217,14 +218,14 @@ fn mount_plain(
 }
 
 /// A mount and everything mounted below it.
-enum Tree {
+enum MountTree {
     /// Where it is.
     At(CString),
     /// A copy that is mounted nowhere yet.
     Detached(OwnedFd),
 }
 
-impl Tree {
+impl MountTree {
     fn at(path: &Path) -> Self {
         Self::At(c_path(path))
     }

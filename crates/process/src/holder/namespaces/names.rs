@@ -5,11 +5,11 @@ use std::path::{Path, PathBuf};
 
 use super::mounts;
 use crate::cage::Cage;
-use crate::placeholder::{self, Placeholder};
+use crate::placeholder::{self, PlaceholderShare};
 
 /// Held for one command, and given up when the last process of it is gone.
 #[derive(Debug, Default)]
-pub(crate) struct HeldNames(Vec<Placeholder>);
+pub(crate) struct HeldNames(Vec<PlaceholderShare>);
 
 impl HeldNames {
     /// Holds what can be held; the witness watches the rest. Only the calling process's own mount
@@ -46,8 +46,8 @@ fn is_wanted(path: &Path, cage: &Cage) -> bool {
     !is_settings && cage.workspaces.iter().any(is_near)
 }
 
-fn hold(path: &Path) -> Option<Placeholder> {
-    let held = Placeholder::hold(path).ok()?;
+fn hold(path: &Path) -> Option<PlaceholderShare> {
+    let held = PlaceholderShare::hold(path).ok()?;
     if mounts::cover_directory(path).is_err() {
         held.give_back();
         return None;

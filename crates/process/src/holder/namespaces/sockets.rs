@@ -16,12 +16,12 @@ use super::mounts;
 const READ_BYTES: usize = 4096;
 
 #[derive(Debug)]
-pub(super) struct Sockets {
+pub(super) struct SocketCovers {
     list: File,
     covered: BTreeSet<PathBuf>,
 }
 
-impl Sockets {
+impl SocketCovers {
     /// The list is that of the network namespace in which it is opened, for as long as it is open.
     pub fn open() -> io::Result<Self> {
         Ok(Self {

@@ -20,12 +20,12 @@ const NO_TEXT: &[u8] = b"-";
 const DESCRIPTORS_MAX: usize = 4;
 
 /// A packet that has arrived.
-pub(super) struct Packet {
+pub(super) struct ReceivedPacket {
     bytes: Vec<u8>,
     pub descriptors: Vec<OwnedFd>,
 }
 
-impl Packet {
+impl ReceivedPacket {
     /// Returns the text, which may be in the last descriptor.
     pub fn read<T: DeserializeOwned>(mut self) -> io::Result<T> {
         if self.bytes != NO_TEXT {
@@ -82,7 +82,7 @@ fn send(socket: BorrowedFd, bytes: &[u8], descriptors: &[RawFd]) -> io::Result<(
 }
 
 /// Waits for a packet; `None` when the other end is closed.
-pub(super) fn receive(socket: BorrowedFd) -> io::Result<Option<Packet>> {
+pub(super) fn receive(socket: BorrowedFd) -> io::Result<Option<ReceivedPacket>> {
     let mut bytes = vec![0; MESSAGE_BYTES_MAX];
     let mut slices = [IoSliceMut::new(&mut bytes)];
     let mut space = nix::cmsg_space!([RawFd; DESCRIPTORS_MAX]);
@@ -100,5 +100,5 @@ pub(super) fn receive(socket: BorrowedFd) -> io::Result<Option<Packet>> {
     }
     let length = message.bytes;
     bytes.truncate(length);
-    Ok((length > 0).then_some(Packet { bytes, descriptors }))
+    Ok((length > 0).then_some(ReceivedPacket { bytes, descriptors }))
 }

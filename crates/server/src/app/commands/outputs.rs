@@ -5,28 +5,28 @@ use base64::prelude::BASE64_STANDARD;
 use troupe_protocol::command::OutputStream;
 use troupe_protocol::discard;
 
-use crate::app::connection::Connection;
+use crate::app::connection::AppConnection;
 use crate::app::wire::command::{CommandExecOutputDeltaNotification, CommandExecOutputStream};
 use crate::app::wire::notification::ServerNotification;
 
 #[derive(Debug)]
-pub(super) struct Outputs {
-    kind: Kind,
-    stdout: Stream,
-    stderr: Stream,
+pub(super) struct CommandOutputs {
+    kind: OutputDelivery,
+    stdout: StreamCapture,
+    stderr: StreamCapture,
 }
 
 #[derive(Debug)]
-enum Kind {
+enum OutputDelivery {
     Streamed {
-        client: Connection,
+        client: AppConnection,
         process_id: String,
     },
     Collected,
 }
 
 #[derive(Debug)]
-struct Stream {
+struct StreamCapture {
     /// What may still come.
     room_bytes: u64,
     /// More came than counts.
@@ -34,17 +34,17 @@ struct Stream {
     kept: Vec<u8>,
 }
 
-impl Outputs {
-    pub(super) fn streamed(client: Connection, process_id: String, bytes_max: u64) -> Self {
-        Self::new(Kind::Streamed { client, process_id }, bytes_max)
+impl CommandOutputs {
+    pub(super) fn streamed(client: AppConnection, process_id: String, bytes_max: u64) -> Self {
+        Self::new(OutputDelivery::Streamed { client, process_id }, bytes_max)
     }
 
     pub(super) fn collected(bytes_max: u64) -> Self {
-        Self::new(Kind::Collected, bytes_max)
+        Self::new(OutputDelivery::Collected, bytes_max)
     }
 
-    fn new(kind: Kind, bytes_max: u64) -> Self {
-        let stream = || Stream {
+    fn new(kind: OutputDelivery, bytes_max: u64) -> Self {
+        let stream = || StreamCapture {
             room_bytes: bytes_max,
             is_cut: false,
             kept: Vec::new(),
@@ -66,8 +66,8 @@ impl Outputs {
             return;
         };
         match &self.kind {
-            Kind::Collected => stream.kept.extend_from_slice(piece),
-            Kind::Streamed { client, process_id } => {
+            OutputDelivery::Collected => stream.kept.extend_from_slice(piece),
+            OutputDelivery::Streamed { client, process_id } => {
                 let delta = CommandExecOutputDeltaNotification {
                     process_id: process_id.clone(),
                     stream: name,
@@ -83,12 +83,12 @@ impl Outputs {
 
     /// Returns what was kept, as text.
     pub(super) fn into_texts(self) -> (String, String) {
-        let text = |stream: Stream| String::from_utf8_lossy(&stream.kept).into_owned();
+        let text = |stream: StreamCapture| String::from_utf8_lossy(&stream.kept).into_owned();
         (text(self.stdout), text(self.stderr))
     }
 }
 
-impl Stream {
+impl StreamCapture {
     /// Returns what still counts of these bytes, and whether the rest does not.
     fn admit<'a>(&mut self, bytes: &'a [u8]) -> Option<(&'a [u8], bool)> {
         if self.is_cut || bytes.is_empty() {

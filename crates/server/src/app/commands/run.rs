@@ -5,11 +5,11 @@ use std::io;
 use std::time::Duration;
 
 use tokio::time::{Instant, sleep_until};
-use troupe_process::{Exit, Process, ProcessEvent};
+use troupe_process::{Process, ProcessEvent, ProcessExit};
 use troupe_protocol::discard;
 
-use super::outputs::Outputs;
-use super::roll::{Order, Place};
+use super::outputs::CommandOutputs;
+use super::running::{CommandOrder, CommandRegistration};
 use crate::app::wire::command::CommandExecResponse;
 
 /// What shells say of a command whose time was up.
@@ -19,23 +19,23 @@ const TIMED_OUT: i32 = 124;
 const SIGNALLED: i32 = 128;
 
 #[derive(Debug)]
-pub(in crate::app) struct Run {
+pub(in crate::app) struct ClientCommand {
     process: Process,
-    outputs: Outputs,
+    outputs: CommandOutputs,
     deadline: Option<Instant>,
 }
 
 /// Why a command is to end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Stop {
+enum CommandStop {
     Asked,
     TimeIsUp,
 }
 
-impl Run {
+impl ClientCommand {
     pub(in crate::app) fn new(
         process: Process,
-        outputs: Outputs,
+        outputs: CommandOutputs,
         time_max: Option<Duration>,
     ) -> Self {
         Self {
@@ -46,18 +46,21 @@ impl Run {
         }
     }
 
-    pub(in crate::app) async fn finish(mut self, mut place: Option<Place>) -> CommandExecResponse {
+    pub(in crate::app) async fn finish(
+        mut self,
+        mut place: Option<CommandRegistration>,
+    ) -> CommandExecResponse {
         let stop = place.as_ref().map(|place| place.stop.clone());
         let deadline = self.deadline;
         let stopped = async {
             tokio::select! {
-                () = reached(deadline) => Stop::TimeIsUp,
+                () = reached(deadline) => CommandStop::TimeIsUp,
                 () = async {
                     match &stop {
                         Some(stop) => stop.cancelled().await,
                         None => pending().await,
                     }
-                } => Stop::Asked,
+                } => CommandStop::Asked,
             }
         };
         // Whatever it waits for, it is stopped at once: output and orders are left as they are.
@@ -69,7 +72,7 @@ impl Run {
             }
         };
         let exit_code = match (exit, stop) {
-            (_, Some(Stop::TimeIsUp)) => TIMED_OUT,
+            (_, Some(CommandStop::TimeIsUp)) => TIMED_OUT,
             (Some(exit), _) => code(&exit),
             (None, _) => SIGNALLED,
         };
@@ -82,7 +85,7 @@ impl Run {
     }
 
     /// Passes output and input on until the command ends.
-    async fn follow(&mut self, mut place: Option<&mut Place>) -> Option<Exit> {
+    async fn follow(&mut self, mut place: Option<&mut CommandRegistration>) -> Option<ProcessExit> {
         loop {
             tokio::select! {
                 event = self.process.next() => match event {
@@ -92,13 +95,13 @@ impl Run {
                     Some(ProcessEvent::Exited(exit)) => return Some(exit),
                     None => return None,
                 },
-                order = next_order(place.as_deref_mut()) => self.obey(order).await,
+                order = next_order(place.as_deref_mut()) => self.apply_order(order).await,
             }
         }
     }
 
     /// Takes what a command said before it was ended.
-    async fn drain(&mut self) -> Option<Exit> {
+    async fn drain(&mut self) -> Option<ProcessExit> {
         while let Some(event) = self.process.next().await {
             match event {
                 ProcessEvent::Output { stream, bytes } => self.outputs.take(stream, &bytes).await,
@@ -108,21 +111,21 @@ impl Run {
         None
     }
 
-    async fn obey(&mut self, order: Order) {
+    async fn apply_order(&mut self, order: CommandOrder) {
         match order {
-            Order::Write {
+            CommandOrder::Write {
                 bytes,
                 close,
                 reply,
             } => {
-                let written = self.process.write_stdin(&bytes).await.map_err(reworded);
+                let written = self.process.write_stdin(&bytes).await.map_err(input_error);
                 if close {
                     self.process.close_stdin();
                 }
                 // Who asked may be gone, and the command with it.
                 discard!(reply.send(written), "nobody waits for the answer");
             }
-            Order::Resize { size, reply } => {
+            CommandOrder::Resize { size, reply } => {
                 discard!(
                     reply.send(self.process.resize(size)),
                     "nobody waits for the answer"
@@ -139,7 +142,7 @@ async fn reached(deadline: Option<Instant>) {
     }
 }
 
-async fn next_order(place: Option<&mut Place>) -> Order {
+async fn next_order(place: Option<&mut CommandRegistration>) -> CommandOrder {
     let order = match place {
         Some(place) => place.orders.recv().await,
         None => None,
@@ -150,7 +153,7 @@ async fn next_order(place: Option<&mut Place>) -> Order {
     }
 }
 
-fn reworded(error: io::Error) -> io::Error {
+fn input_error(error: io::Error) -> io::Error {
     match error.kind() {
         io::ErrorKind::BrokenPipe => io::Error::other("its input is closed"),
         io::ErrorKind::TimedOut => io::Error::other("it takes no input"),
@@ -158,7 +161,7 @@ fn reworded(error: io::Error) -> io::Error {
     }
 }
 
-fn code(exit: &Exit) -> i32 {
+fn code(exit: &ProcessExit) -> i32 {
     let signal = exit.signal.map(|signal| SIGNALLED + signal);
     exit.code.or(signal).unwrap_or(SIGNALLED)
 }

@@ -9,22 +9,22 @@ use tokio::task::spawn_blocking;
 use tokio_util::sync::CancellationToken;
 
 use super::{absolute, failure};
-use crate::app::call::{Call, Handling};
-use crate::app::connection::Connection;
+use crate::app::call::{Handling, MethodCall};
+use crate::app::connection::AppConnection;
 use crate::app::wire::Empty;
 use crate::app::wire::files::FsCopyParams;
 use crate::limits::COPY_ENTRIES_MAX;
 use crate::rpc::RpcError;
 
-pub(in crate::app) fn copy(call: Call) -> Handling {
-    call.answer(|_: Connection, params: FsCopyParams| async move {
+pub(in crate::app) fn copy(call: MethodCall) -> Handling {
+    call.answer(|_: AppConnection, params: FsCopyParams| async move {
         absolute(&params.source_path)?;
         absolute(&params.destination_path)?;
         let stop = CancellationToken::new();
         // A client that leaves ends what it asked for.
         let _stop = stop.clone().drop_guard();
         let copied = spawn_blocking(move || {
-            let mut copying = Copying {
+            let mut copying = CopyOperation {
                 stop,
                 entries_left: COPY_ENTRIES_MAX,
             };
@@ -36,12 +36,12 @@ pub(in crate::app) fn copy(call: Call) -> Handling {
     })
 }
 
-struct Copying {
+struct CopyOperation {
     stop: CancellationToken,
     entries_left: usize,
 }
 
-impl Copying {
+impl CopyOperation {
     fn begin(&mut self, params: &FsCopyParams) -> Result<(), RpcError> {
         let (from, to) = (&params.source_path, &params.destination_path);
         let about = fs::symlink_metadata(from).map_err(|error| failure("copy", from, &error))?;

@@ -19,21 +19,21 @@ use tokio_util::task::AbortOnDropHandle;
 use troupe_protocol::discard;
 
 use super::{absolute, failure};
-use crate::app::call::{Call, Handling};
-use crate::app::connection::Connection;
+use crate::app::call::{Handling, MethodCall};
+use crate::app::connection::AppConnection;
 use crate::app::wire::Empty;
 use crate::app::wire::files::{
     FsChangedNotification, FsUnwatchParams, FsWatchParams, FsWatchResponse,
 };
 use crate::app::wire::notification::ServerNotification;
 use crate::limits::{WATCH_GATHER_MS, WATCHES_MAX};
-use crate::rpc::{Gone, RpcError};
+use crate::rpc::{PeerGone, RpcError};
 
 /// What a client watches, by the names that it gave. Dropping an entry ends the watch.
 #[derive(Debug, Default)]
-pub(in crate::app) struct Watches(Mutex<HashMap<String, AbortOnDropHandle<()>>>);
+pub(in crate::app) struct FileWatches(Mutex<HashMap<String, AbortOnDropHandle<()>>>);
 
-impl Watches {
+impl FileWatches {
     pub(in crate::app) fn end(&self) {
         self.entries().clear();
     }
@@ -43,8 +43,8 @@ impl Watches {
     }
 }
 
-pub(in crate::app) fn watch(call: Call) -> Handling {
-    call.answer(|client: Connection, params: FsWatchParams| async move {
+pub(in crate::app) fn watch(call: MethodCall) -> Handling {
+    call.answer(|client: AppConnection, params: FsWatchParams| async move {
         absolute(&params.path)?;
         let mut watches = client.belongings().watches.entries();
         if watches.contains_key(&params.watch_id) {
@@ -55,7 +55,7 @@ pub(in crate::app) fn watch(call: Call) -> Handling {
             let message = format!("{WATCHES_MAX} paths are watched, and no more may be");
             return Err(RpcError::invalid_request(message));
         }
-        let watched = Watched::at(&params.path);
+        let watched = WatchedPath::at(&params.path);
         let watched = watched.map_err(|error| failure("watch", &params.path, &error))?;
         let path = watched.path();
         let (teller, id) = (client.clone(), params.watch_id.clone());
@@ -68,35 +68,37 @@ pub(in crate::app) fn watch(call: Call) -> Handling {
     })
 }
 
-pub(in crate::app) fn unwatch(call: Call) -> Handling {
-    call.answer(|client: Connection, params: FsUnwatchParams| async move {
-        // What is not watched needs no end.
-        client
-            .belongings()
-            .watches
-            .entries()
-            .remove(&params.watch_id);
-        Ok(Empty {})
-    })
+pub(in crate::app) fn unwatch(call: MethodCall) -> Handling {
+    call.answer(
+        |client: AppConnection, params: FsUnwatchParams| async move {
+            // What is not watched needs no end.
+            client
+                .belongings()
+                .watches
+                .entries()
+                .remove(&params.watch_id);
+            Ok(Empty {})
+        },
+    )
 }
 
-struct Watched {
-    events: AsyncFd<Kernel>,
+struct WatchedPath {
+    events: AsyncFd<InotifyFd>,
     directory: PathBuf,
     /// The one name in the directory that counts; all if absent.
     name: Option<OsString>,
 }
 
 /// Where the kernel tells of changes.
-struct Kernel(Inotify);
+struct InotifyFd(Inotify);
 
-impl AsRawFd for Kernel {
+impl AsRawFd for InotifyFd {
     fn as_raw_fd(&self) -> RawFd {
         self.0.as_fd().as_raw_fd()
     }
 }
 
-impl Watched {
+impl WatchedPath {
     fn at(path: &Path) -> io::Result<Self> {
         let path = path.canonicalize()?;
         let (directory, name) = match (path.is_dir(), path.parent(), path.file_name()) {
@@ -116,7 +118,7 @@ impl Watched {
         Ok(Self {
             // SAFETY: the descriptor is owned by what is registered, and stays open until that is
             // dropped.
-            events: unsafe { AsyncFd::register(Kernel(inotify)) }?,
+            events: unsafe { AsyncFd::register(InotifyFd(inotify)) }?,
             directory,
             name,
         })
@@ -129,7 +131,7 @@ impl Watched {
         }
     }
 
-    async fn follow(self, client: &Connection, id: &str) -> Result<(), Gone> {
+    async fn follow(self, client: &AppConnection, id: &str) -> Result<(), PeerGone> {
         loop {
             let Ok(mut changed) = self.next().await else {
                 return Ok(());

@@ -221,7 +221,7 @@ fn define<T: JsonSchema>(generator: &mut schemars::SchemaGenerator) {
 
 fn typescript() -> String {
     let schemas = json_schema();
-    let mut types = Declarations {
+    let mut types = TypeDeclarations {
         schemas: &schemas["$defs"],
         // On the wire these are plain JSON numbers.
         config: Config::new().with_large_int("number"),
@@ -241,13 +241,13 @@ fn typescript() -> String {
 }
 
 /// Collects the declarations of a type and of all that it is made of.
-struct Declarations<'a> {
+struct TypeDeclarations<'a> {
     schemas: &'a Value,
     config: Config,
     by_name: BTreeMap<String, String>,
 }
 
-impl TypeVisitor for Declarations<'_> {
+impl TypeVisitor for TypeDeclarations<'_> {
     fn visit<T: TS + 'static + ?Sized>(&mut self) {
         // Types without a file of their own are built in.
         if T::output_path().is_none() {

@@ -10,7 +10,7 @@ use crate::limits::SEARCH_PATHS_MAX;
 
 /// A file or directory below a root.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Found {
+pub(super) struct FoundPath {
     /// The number of the root.
     pub root: usize,
     /// Relative to it.
@@ -20,7 +20,7 @@ pub(super) struct Found {
 
 /// Walks the roots, one after the other, until all is seen, enough is, or somebody says stop.
 /// What cannot be read is left out. Blocks on the file system.
-pub(super) fn walk(roots: &[PathBuf], stop: &CancellationToken, mut each: impl FnMut(Found)) {
+pub(super) fn walk(roots: &[PathBuf], stop: &CancellationToken, mut each: impl FnMut(FoundPath)) {
     let found = roots.iter().enumerate().flat_map(|(number, root)| {
         let mut walk = WalkBuilder::new(root);
         walk.hidden(false)
@@ -36,7 +36,7 @@ pub(super) fn walk(roots: &[PathBuf], stop: &CancellationToken, mut each: impl F
                 Kind::File
             };
             let root = number;
-            (!path.is_empty()).then_some(Found { root, path, kind })
+            (!path.is_empty()).then_some(FoundPath { root, path, kind })
         })
     });
     for found in found.take(SEARCH_PATHS_MAX) {

@@ -7,22 +7,22 @@ use std::path::PathBuf;
 use nucleo_matcher::pattern::{CaseMatching, Normalization, Pattern};
 use nucleo_matcher::{Config, Matcher, Utf32Str};
 
-use super::paths::Found;
+use super::paths::FoundPath;
 use crate::app::wire::search::{FuzzyFileSearchMatchType as Kind, FuzzyFileSearchResult};
 use crate::limits::{SEARCH_QUERY_CHARS_MAX, SEARCH_RESULTS_MAX};
 
 /// The best few of the paths that were considered.
-pub(super) struct Ranking {
+pub(super) struct PathRanking {
     pattern: Pattern,
     matcher: Matcher,
     /// The worst is at the top.
-    best: BinaryHeap<Reverse<Candidate>>,
+    best: BinaryHeap<Reverse<PathCandidate>>,
     characters: Vec<char>,
 }
 
 /// Ordered by the score; of equals the shorter path is better, then the one that sorts first.
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct Candidate {
+struct PathCandidate {
     score: u32,
     length: Reverse<usize>,
     path: Reverse<Box<str>>,
@@ -30,7 +30,7 @@ struct Candidate {
     is_directory: bool,
 }
 
-impl Ranking {
+impl PathRanking {
     pub(super) fn new(query: &str) -> Self {
         let query: String = query.chars().take(SEARCH_QUERY_CHARS_MAX).collect();
         Self {
@@ -46,12 +46,12 @@ impl Ranking {
         self.pattern.atoms.is_empty()
     }
 
-    pub(super) fn consider(&mut self, found: &Found) {
+    pub(super) fn consider(&mut self, found: &FoundPath) {
         let text = Utf32Str::new(&found.path, &mut self.characters);
         let Some(score) = self.pattern.score(text, &mut self.matcher) else {
             return;
         };
-        let candidate = Reverse(Candidate {
+        let candidate = Reverse(PathCandidate {
             score,
             length: Reverse(found.path.len()),
             path: Reverse(found.path.clone()),

@@ -10,27 +10,27 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::AbortOnDropHandle;
 use troupe_protocol::discard;
 
-use super::paths::{self, Found};
-use super::ranking::Ranking;
-use crate::app::connection::Connection;
+use super::paths::{self, FoundPath};
+use super::ranking::PathRanking;
+use crate::app::connection::AppConnection;
 use crate::app::wire::notification::ServerNotification;
 use crate::app::wire::search::{
     FuzzyFileSearchResult, FuzzyFileSearchSessionCompletedNotification,
     FuzzyFileSearchSessionUpdatedNotification,
 };
-use crate::rpc::Gone;
+use crate::rpc::PeerGone;
 
 /// The way to the task. Dropping it ends the session.
 #[derive(Debug)]
-pub(super) struct Session {
+pub(super) struct SearchSession {
     queries: watch::Sender<Option<String>>,
     _task: AbortOnDropHandle<()>,
 }
 
-impl Session {
-    pub(super) fn start(client: Connection, id: String, roots: Arc<[PathBuf]>) -> Self {
+impl SearchSession {
+    pub(super) fn start(client: AppConnection, id: String, roots: Arc<[PathBuf]>) -> Self {
         let (queries, asked) = watch::channel(None);
-        let searcher = Searcher { client, id, roots };
+        let searcher = SearchActor { client, id, roots };
         let task = tokio::spawn(async move {
             // A client that is gone has nobody to tell.
             discard!(searcher.run(asked).await, "the client is gone");
@@ -46,14 +46,14 @@ impl Session {
     }
 }
 
-struct Searcher {
-    client: Connection,
+struct SearchActor {
+    client: AppConnection,
     id: String,
     roots: Arc<[PathBuf]>,
 }
 
-impl Searcher {
-    async fn run(self, mut asked: watch::Receiver<Option<String>>) -> Result<(), Gone> {
+impl SearchActor {
+    async fn run(self, mut asked: watch::Receiver<Option<String>>) -> Result<(), PeerGone> {
         let stop = CancellationToken::new();
         let _stop = stop.clone().drop_guard();
         let Some(paths) = self.paths(stop).await else {
@@ -82,7 +82,7 @@ impl Searcher {
         }
     }
 
-    async fn paths(&self, stop: CancellationToken) -> Option<Arc<Vec<Found>>> {
+    async fn paths(&self, stop: CancellationToken) -> Option<Arc<Vec<FoundPath>>> {
         let roots = Arc::clone(&self.roots);
         let walked = spawn_blocking(move || {
             let mut all = Vec::new();
@@ -96,12 +96,12 @@ impl Searcher {
     async fn ranked(
         &self,
         query: String,
-        paths: Arc<Vec<Found>>,
+        paths: Arc<Vec<FoundPath>>,
         stop: CancellationToken,
     ) -> Option<Vec<FuzzyFileSearchResult>> {
         let roots = Arc::clone(&self.roots);
         let ranked = spawn_blocking(move || {
-            let mut ranking = Ranking::new(&query);
+            let mut ranking = PathRanking::new(&query);
             if !ranking.is_empty() {
                 for found in paths.iter().take_while(|_| !stop.is_cancelled()) {
                     ranking.consider(found);
@@ -112,7 +112,7 @@ impl Searcher {
         ranked.await.ok()
     }
 
-    async fn tell(&self, query: String, files: Vec<FuzzyFileSearchResult>) -> Result<(), Gone> {
+    async fn tell(&self, query: String, files: Vec<FuzzyFileSearchResult>) -> Result<(), PeerGone> {
         let session_id = self.id.clone();
         let updated = FuzzyFileSearchSessionUpdatedNotification {
             session_id: session_id.clone(),

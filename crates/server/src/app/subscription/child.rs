@@ -3,39 +3,39 @@
 //! What is asked goes through the tree, as all that a child hears: its inbox decides when it
 //! is read.
 
-use troupe_agents::Desk;
-use troupe_agents::desk::{Sent, StopRequest};
-use troupe_agents::tree::command::{StopMode, Urgency};
-use troupe_agents::tree::effect::Receipt;
+use troupe_agents::TreeAccess;
+use troupe_agents::tree::command::{SendUrgency, StopMode};
+use troupe_agents::tree::effect::DeliveryReceipt;
+use troupe_agents::tree_access::{SendOutcome, TreeStopRequest};
 use troupe_protocol::input::UserInput;
 use troupe_protocol::session::TurnOverrides;
 use troupe_protocol::tree::AgentMessage;
 use troupe_protocol::{Event, EventMsg, SessionId, StopVerb, SubmissionId};
 
-use super::{Control, NewTurn, check_turn, running};
-use crate::app::call::Reply;
-use crate::app::connection::Connection;
-use crate::app::translate::Translator;
+use super::{NewTurn, ThreadControl, check_turn, running};
+use crate::app::call::MethodReply;
+use crate::app::connection::AppConnection;
+use crate::app::translate::EventTranslator;
 use crate::app::trees;
 use crate::app::wire::Empty;
 use crate::app::wire::turn::{TurnStartResponse, TurnSteerResponse};
-use crate::house::dead;
-use crate::rpc::{Gone, RpcError};
+use crate::rpc::{PeerGone, RpcError};
+use crate::session_pool::dead_agent_advice;
 
-pub(super) struct Child {
+pub(super) struct FollowedChild {
     id: SessionId,
-    translator: Translator,
+    translator: EventTranslator,
     /// Who waits for the end of a turn.
-    interrupts: Vec<(SubmissionId, Reply)>,
+    interrupts: Vec<(SubmissionId, MethodReply)>,
 }
 
-impl Child {
+impl FollowedChild {
     pub(super) fn new(id: SessionId) -> Self {
-        Self::joined(id, Translator::new(id.to_string()))
+        Self::with_translator(id, EventTranslator::new(id.to_string()))
     }
 
     /// A child of which the client knows the history.
-    pub(super) fn joined(id: SessionId, translator: Translator) -> Self {
+    pub(super) fn with_translator(id: SessionId, translator: EventTranslator) -> Self {
         Self {
             id,
             translator,
@@ -43,20 +43,20 @@ impl Child {
         }
     }
 
-    pub(super) fn translator(&mut self) -> &mut Translator {
+    pub(super) fn translator(&mut self) -> &mut EventTranslator {
         &mut self.translator
     }
 
-    pub(super) async fn control(&mut self, desk: &Desk, control: Control) {
+    pub(super) async fn control(&mut self, desk: &TreeAccess, control: ThreadControl) {
         match control {
-            Control::Start { input, reply } => match self.start(desk, *input).await {
+            ThreadControl::Start { input, reply } => match self.start(desk, *input).await {
                 Ok(turn) => {
                     let turn = running(&turn, None);
                     reply.send(Ok(TurnStartResponse { turn })).await;
                 }
                 Err(error) => reply.refuse(error).await,
             },
-            Control::Steer {
+            ThreadControl::Steer {
                 items,
                 client_id,
                 expected,
@@ -65,11 +65,11 @@ impl Child {
                 let steered = self.steer(desk, items, client_id, &expected).await;
                 reply.send(steered).await;
             }
-            Control::Review { reply, .. } => {
+            ThreadControl::Review { reply, .. } => {
                 let message = "a child is not reviewed; review the thread at its root";
                 reply.refuse(RpcError::invalid_request(message)).await;
             }
-            Control::Interrupt { turn, reply } => match self.interrupt(desk, &turn).await {
+            ThreadControl::Interrupt { turn, reply } => match self.interrupt(desk, &turn).await {
                 Ok(turn) => self.interrupts.push((turn, reply)),
                 Err(error) => reply.refuse(error).await,
             },
@@ -78,7 +78,7 @@ impl Child {
 
     /// Returns the turn that takes the input. It need not have begun, and a stop may keep it from
     /// that: an answer that waited for its beginning might never come.
-    async fn start(&self, desk: &Desk, input: NewTurn) -> Result<SubmissionId, RpcError> {
+    async fn start(&self, desk: &TreeAccess, input: NewTurn) -> Result<SubmissionId, RpcError> {
         if input.overrides != TurnOverrides::default() || input.output_schema.is_some() {
             return Err(RpcError::invalid_request(
                 "a child keeps the settings that it was made with; send it only input",
@@ -86,7 +86,7 @@ impl Child {
         }
         let sent = self.send(desk, input.items, input.client_id).await?;
         Ok(match (sent.receipt, self.translator.turn()) {
-            (Receipt::Delivered, _) => sent.message.task(),
+            (DeliveryReceipt::Delivered, _) => sent.message.task(),
             // What the client does not know to have ended.
             (_, Some(turn)) => turn.id.clone(),
             (_, None) => sent.task,
@@ -95,7 +95,7 @@ impl Child {
 
     async fn steer(
         &self,
-        desk: &Desk,
+        desk: &TreeAccess,
         items: Vec<UserInput>,
         client_id: Option<String>,
         expected: &str,
@@ -107,27 +107,29 @@ impl Child {
 
     async fn send(
         &self,
-        desk: &Desk,
+        desk: &TreeAccess,
         items: Vec<UserInput>,
         client_id: Option<String>,
-    ) -> Result<Sent, RpcError> {
+    ) -> Result<SendOutcome, RpcError> {
         let message = AgentMessage {
             items,
             metadata: None,
             client_id,
         };
         let address = self.id.to_string();
-        let sent = desk.send(&address, message, Urgency::Regular).await;
+        let sent = desk.send(&address, message, SendUrgency::Regular).await;
         let sent = sent.map_err(trees::refused)?;
         match sent.receipt {
-            Receipt::Dead { why } => Err(RpcError::invalid_request(dead(why))),
-            Receipt::Delivered | Receipt::Queued { .. } | Receipt::Held { .. } => Ok(sent),
+            DeliveryReceipt::Dead { why } => Err(RpcError::invalid_request(dead_agent_advice(why))),
+            DeliveryReceipt::Delivered
+            | DeliveryReceipt::Queued { .. }
+            | DeliveryReceipt::Held { .. } => Ok(sent),
         }
     }
 
-    async fn interrupt(&self, desk: &Desk, expected: &str) -> Result<SubmissionId, RpcError> {
+    async fn interrupt(&self, desk: &TreeAccess, expected: &str) -> Result<SubmissionId, RpcError> {
         let turn = check_turn(&self.translator, expected)?;
-        let request = StopRequest {
+        let request = TreeStopRequest {
             verb: StopVerb::Interrupt,
             targets: vec![self.id.to_string()],
             mode: StopMode::Act,
@@ -138,10 +140,14 @@ impl Child {
     }
 
     /// Tells what the child says. What it asks is asked at the root.
-    pub(super) async fn event(&mut self, client: &Connection, event: &Event) -> Result<(), Gone> {
+    pub(super) async fn event(
+        &mut self,
+        client: &AppConnection,
+        event: &Event,
+    ) -> Result<(), PeerGone> {
         match &event.msg {
             EventMsg::TurnComplete(_) | EventMsg::TurnAborted(_) => {
-                let is_over = |(turn, _): &mut (SubmissionId, Reply)| *turn == event.id;
+                let is_over = |(turn, _): &mut (SubmissionId, MethodReply)| *turn == event.id;
                 let over: Vec<_> = self.interrupts.extract_if(.., is_over).collect();
                 for (_, reply) in over {
                     reply.send(Ok(Empty {})).await;
@@ -156,8 +162,8 @@ impl Child {
     }
 
     /// Notes that its session has left memory, and with it the turn that ran.
-    pub(super) async fn left(&mut self) {
-        self.translator = Translator::new(self.id.to_string());
+    pub(super) async fn session_unloaded(&mut self) {
+        self.translator = EventTranslator::new(self.id.to_string());
         for (_, reply) in self.interrupts.drain(..) {
             reply.send(Ok(Empty {})).await;
         }

@@ -6,55 +6,59 @@ use std::sync::Arc;
 
 use futures_util::StreamExt;
 use futures_util::stream::{self, BoxStream, SelectAll};
-use troupe_agents::{Agents, Arrival, Arrivals};
+use troupe_agents::{ChildArrival, ChildArrivals, TreeHandle};
 use troupe_engine::{EventStream, EventTap};
 use troupe_protocol::agent::SubagentSummary;
 use troupe_protocol::{Event, SessionId};
 
-use super::child::Child;
-use super::{Control, Scope};
-use crate::app::connection::Connection;
-use crate::app::translate::Translator;
+use super::child::FollowedChild;
+use super::{SubscriptionScope, ThreadControl};
+use crate::app::connection::AppConnection;
+use crate::app::translate::EventTranslator;
 use crate::app::wire::notification::{ServerNotification, ThreadStartedNotification};
 use crate::app::wire::thread::{SubAgentSource, Thread, ThreadSource, ThreadSpawn, ThreadStatus};
-use crate::house;
-use crate::rpc::Gone;
+use crate::rpc::PeerGone;
+use crate::session_pool;
 
-pub(super) struct Children {
-    connection: Connection,
-    agents: Agents,
+pub(super) struct FollowedChildren {
+    connection: AppConnection,
+    agents: TreeHandle,
     root: SessionId,
     cwd: std::path::PathBuf,
     model_provider: String,
-    arrivals: Option<Arrivals>,
+    arrivals: Option<ChildArrivals>,
     /// The only one that is followed, if not all are.
     only: Option<SessionId>,
     /// What the client knows of that one when it begins to follow it.
     seen: u64,
     /// Those that the client knows of.
     told: HashSet<SessionId>,
-    known: HashMap<SessionId, Child>,
+    known: HashMap<SessionId, FollowedChild>,
     /// Those whose events are read, and what is read when they have left and come back.
     reading: HashMap<SessionId, Option<EventTap>>,
-    events: SelectAll<BoxStream<'static, (SessionId, Said)>>,
+    events: SelectAll<BoxStream<'static, (SessionId, ChildSignal)>>,
 }
 
 /// What happens below a thread.
 pub(super) enum ChildNews {
     /// No child: the listener was too slow, or the tree has ended.
-    Arrived(Option<Box<Arrival>>),
-    Said(SessionId, Said),
+    Arrived(Option<Box<ChildArrival>>),
+    Said(SessionId, ChildSignal),
 }
 
 /// What comes from a child.
-pub(super) enum Said {
+pub(super) enum ChildSignal {
     Event(Arc<Event>),
     /// Its session has left memory.
     Left,
 }
 
-impl Children {
-    pub(super) fn new(connection: Connection, thread: &house::Thread, scope: Scope) -> Self {
+impl FollowedChildren {
+    pub(super) fn new(
+        connection: AppConnection,
+        thread: &session_pool::RootSession,
+        scope: SubscriptionScope,
+    ) -> Self {
         let mut children = Self {
             connection,
             agents: thread.agents().clone(),
@@ -69,11 +73,11 @@ impl Children {
             reading: HashMap::new(),
             events: SelectAll::new(),
         };
-        if let Scope::Child(follow) = scope {
+        if let SubscriptionScope::Child(follow) = scope {
             children.only = Some(follow.id);
             children.seen = follow.seen;
             children.told.insert(follow.id);
-            let child = Child::joined(follow.id, follow.translator);
+            let child = FollowedChild::with_translator(follow.id, follow.translator);
             children.known.insert(follow.id, child);
         }
         children
@@ -101,7 +105,7 @@ impl Children {
         }
     }
 
-    pub(super) async fn news(&mut self, news: ChildNews) -> Result<(), Gone> {
+    pub(super) async fn news(&mut self, news: ChildNews) -> Result<(), PeerGone> {
         match news {
             ChildNews::Arrived(Some(arrival)) => self.arrived(*arrival).await,
             ChildNews::Arrived(None) => {
@@ -110,13 +114,13 @@ impl Children {
                 self.listen().await;
                 Ok(())
             }
-            ChildNews::Said(id, Said::Event(event)) => match self.known.get_mut(&id) {
+            ChildNews::Said(id, ChildSignal::Event(event)) => match self.known.get_mut(&id) {
                 Some(child) => child.event(&self.connection, &event).await,
                 None => Ok(()),
             },
-            ChildNews::Said(id, Said::Left) => {
+            ChildNews::Said(id, ChildSignal::Left) => {
                 if let Some(child) = self.known.get_mut(&id) {
-                    child.left().await;
+                    child.session_unloaded().await;
                 }
                 if let Some(Some(again)) = self.reading.remove(&id)
                     && !again.is_closed()
@@ -129,20 +133,23 @@ impl Children {
     }
 
     /// Asks something of a child, whether it is in memory or not.
-    pub(super) async fn control(&mut self, id: SessionId, control: Control) {
-        let child = self.known.entry(id).or_insert_with(|| Child::new(id));
+    pub(super) async fn control(&mut self, id: SessionId, control: ThreadControl) {
+        let child = self
+            .known
+            .entry(id)
+            .or_insert_with(|| FollowedChild::new(id));
         child.control(&self.agents.user(), control).await;
         // The first input may have begun the tree.
         self.listen().await;
     }
 
     /// Returns what tells of a child that the client follows.
-    pub(super) fn translator(&mut self, id: SessionId) -> Option<&mut Translator> {
-        self.known.get_mut(&id).map(Child::translator)
+    pub(super) fn translator(&mut self, id: SessionId) -> Option<&mut EventTranslator> {
+        self.known.get_mut(&id).map(FollowedChild::translator)
     }
 
     /// Tells the client of a new child.
-    pub(super) async fn created(&mut self, subagent: &SubagentSummary) -> Result<(), Gone> {
+    pub(super) async fn created(&mut self, subagent: &SubagentSummary) -> Result<(), PeerGone> {
         if self.only.is_none() && self.told.insert(subagent.session_id) {
             let thread = Thread {
                 preview: subagent.summary.clone().unwrap_or_default(),
@@ -161,8 +168,8 @@ impl Children {
     }
 
     /// Follows a child whose session has come into memory.
-    async fn arrived(&mut self, arrival: Arrival) -> Result<(), Gone> {
-        let Arrival { view, events } = arrival;
+    async fn arrived(&mut self, arrival: ChildArrival) -> Result<(), PeerGone> {
+        let ChildArrival { view, events } = arrival;
         let id = view.session;
         if self.only.is_some_and(|only| only != id) {
             return Ok(());
@@ -183,7 +190,9 @@ impl Children {
             };
             self.tell(thread).await?;
         }
-        self.known.entry(id).or_insert_with(|| Child::new(id));
+        self.known
+            .entry(id)
+            .or_insert_with(|| FollowedChild::new(id));
         match self.reading.entry(id) {
             // What it said before it left, if it has, is told first.
             Entry::Occupied(mut reading) => {
@@ -200,14 +209,14 @@ impl Children {
     fn read(&mut self, id: SessionId, events: EventStream) {
         let said = stream::unfold(events, |mut events| async {
             let event = events.next().await?;
-            Some((Said::Event(event), events))
+            Some((ChildSignal::Event(event), events))
         });
-        let said = said.chain(stream::iter([Said::Left]));
+        let said = said.chain(stream::iter([ChildSignal::Left]));
         self.events.push(said.map(move |said| (id, said)).boxed());
         self.reading.insert(id, None);
     }
 
-    async fn tell(&mut self, thread: Thread) -> Result<(), Gone> {
+    async fn tell(&mut self, thread: Thread) -> Result<(), PeerGone> {
         let thread = Box::new(thread);
         let started = ThreadStartedNotification { thread };
         let started = ServerNotification::ThreadStarted(started);

@@ -4,15 +4,15 @@ use troupe_protocol::event::Event;
 use troupe_protocol::op::ReviewRequest;
 use troupe_protocol::{Op, SubmissionId};
 
-use super::{Submitted, Teller, running};
-use crate::app::call::Reply;
+use super::{PendingSubmission, SubscriptionActor, running};
+use crate::app::call::MethodReply;
 use crate::app::now_ms;
 use crate::app::wire::review::ReviewStartResponse;
 use crate::rpc::RpcError;
 
-impl Teller {
+impl SubscriptionActor {
     /// Begins a review, unless the thread is at work.
-    pub(super) async fn begin_review(&mut self, request: ReviewRequest, reply: Reply) {
+    pub(super) async fn begin_review(&mut self, request: ReviewRequest, reply: MethodReply) {
         if !self.thread.is_idle() || self.translator.review().is_some() {
             let message = "a turn is running; interrupt it or wait for its end";
             return reply.refuse(RpcError::invalid_request(message)).await;
@@ -20,7 +20,7 @@ impl Teller {
         let op = Op::Review {
             review_request: request,
         };
-        self.submit(op, Submitted::Review(reply)).await;
+        self.submit(op, PendingSubmission::Review(reply)).await;
     }
 
     /// Tells whether this is the turn of the review that runs.
@@ -29,7 +29,7 @@ impl Teller {
         review.is_some_and(|review| review.id().0 == turn)
     }
 
-    pub(super) async fn interrupt_review(&mut self, turn: String, reply: Reply) {
+    pub(super) async fn interrupt_review(&mut self, turn: String, reply: MethodReply) {
         if let Some(review) = self.translator.review_mut() {
             review.interrupt();
         }
@@ -45,7 +45,7 @@ impl Teller {
 
     /// Answers who asked for the review that begins.
     pub(super) async fn review_begun(&mut self, event: &Event) {
-        if let Some(Submitted::Review(reply)) = self.submitted.remove(&event.id) {
+        if let Some(PendingSubmission::Review(reply)) = self.submitted.remove(&event.id) {
             let response = ReviewStartResponse {
                 turn: running(&event.id, Some(now_ms() / 1000)),
                 review_thread_id: self.id.clone(),

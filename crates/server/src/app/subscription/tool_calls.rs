@@ -6,31 +6,31 @@ use std::collections::hash_map::Entry;
 use futures_util::future::BoxFuture;
 use futures_util::stream::FuturesUnordered;
 use futures_util::{FutureExt, StreamExt};
-use troupe_engine::dynamic::{DeskCall, DeskFollower, DeskReply, ReplyPart};
+use troupe_engine::dynamic::{ClientCallSubscriber, ClientToolCall, ClientToolReply, ReplyPart};
 use troupe_protocol::id::ItemId;
 use troupe_protocol::item::TurnItem;
 use troupe_protocol::{CallId, EventMsg};
 
-use super::Teller;
+use super::SubscriptionActor;
 use crate::app::wire::notification::{ResolvedNotification, ServerNotification};
 use crate::app::wire::tool::{
     DynamicToolCallOutputContentItem, DynamicToolCallParams, DynamicToolCallResponse,
 };
-use crate::rpc::{Gone, RpcError};
+use crate::rpc::{PeerGone, RpcError};
 
 /// What a client answers, or why it does not.
 pub(super) type ToolAnswer = (CallId, Result<DynamicToolCallResponse, RpcError>);
 
 pub(super) struct ToolCalls {
     /// None for a client that follows one child alone: the tools are the root's.
-    follower: Option<DeskFollower>,
+    follower: Option<ClientCallSubscriber>,
     /// The requests that were sent, by the calls that they are about.
     asked: HashMap<CallId, i64>,
     answers: FuturesUnordered<BoxFuture<'static, ToolAnswer>>,
 }
 
 impl ToolCalls {
-    pub(super) fn new(follower: Option<DeskFollower>) -> Self {
+    pub(super) fn new(follower: Option<ClientCallSubscriber>) -> Self {
         Self {
             follower,
             asked: HashMap::new(),
@@ -61,18 +61,21 @@ impl ToolCalls {
     }
 }
 
-impl Teller {
+impl SubscriptionActor {
     /// Asks what waited already when the client came.
-    pub(super) async fn put_waiting_tool_calls(&mut self) -> Result<(), Gone> {
+    pub(super) async fn put_waiting_tool_calls(&mut self) -> Result<(), PeerGone> {
         let follower = self.tool_calls.follower.as_ref();
-        for call in follower.map(DeskFollower::calls).unwrap_or_default() {
+        for call in follower
+            .map(ClientCallSubscriber::calls)
+            .unwrap_or_default()
+        {
             self.put_tool_call(call).await?;
         }
         Ok(())
     }
 
     /// Asks the client to run the tool whose item begins, and withdraws what is over.
-    pub(super) async fn tool_call_news(&mut self, msg: &EventMsg) -> Result<(), Gone> {
+    pub(super) async fn tool_call_news(&mut self, msg: &EventMsg) -> Result<(), PeerGone> {
         match msg {
             EventMsg::ItemStarted {
                 item: TurnItem::ToolCall(item),
@@ -102,7 +105,7 @@ impl Teller {
         }
     }
 
-    async fn put_tool_call(&mut self, call: DeskCall) -> Result<(), Gone> {
+    async fn put_tool_call(&mut self, call: ClientToolCall) -> Result<(), PeerGone> {
         let Entry::Vacant(place) = self.tool_calls.asked.entry(call.call_id.clone()) else {
             return Ok(());
         };
@@ -129,14 +132,14 @@ fn call_id(item: &ItemId) -> CallId {
     CallId(item.0.clone())
 }
 
-fn reply(response: DynamicToolCallResponse) -> DeskReply {
+fn reply(response: DynamicToolCallResponse) -> ClientToolReply {
     use DynamicToolCallOutputContentItem as Item;
     let part = |item: Item| match item {
         Item::Text { text } => ReplyPart::Text(text),
         Item::Image { image_url } => ReplyPart::Image(image_url),
         Item::Audio { .. } => ReplyPart::LeftOut("audio"),
     };
-    DeskReply {
+    ClientToolReply {
         parts: response.content_items.into_iter().map(part).collect(),
         success: response.success,
     }

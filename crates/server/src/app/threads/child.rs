@@ -1,41 +1,46 @@
 //! Threads that are children: found through the tree that they belong to, and followed alone
 //! by clients that do not follow the tree.
 
-use troupe_agents::desk::AgentView;
-use troupe_agents::tree::Status;
+use troupe_agents::tree::CurrentStatus;
+use troupe_agents::tree_access::AgentView;
 use troupe_protocol::SessionId;
 
-use super::open::{Resumed, joined, open_thread, subscribe, usage};
+use super::open::{ResumedThread, open_thread, subscribe, subscription_start, usage};
 use super::storage;
-use crate::app::connection::Connection;
-use crate::app::history::Stored;
+use crate::app::connection::AppConnection;
+use crate::app::history::StoredThread;
 use crate::app::questions;
-use crate::app::subscription::{Beginning, ChildScope, Scope, Subscription};
-use crate::app::translate::Translator;
+use crate::app::subscription::{
+    ChildScope, SubscriptionScope, SubscriptionStart, ThreadSubscription,
+};
+use crate::app::translate::EventTranslator;
 use crate::app::trees;
 use crate::app::wire::policy::{ApprovalsReviewer, ReasoningEffort as Effort};
 use crate::app::wire::thread::{
     Thread, ThreadOpenResponse, ThreadResumeParams, ThreadSettings, ThreadStatus,
 };
-use crate::house;
 use crate::rpc::RpcError;
+use crate::session_pool;
 
 /// Returns the root of the tree that a thread is a child in; `None` if it is nobody's child.
 pub(in crate::app) async fn root(
-    client: &Connection,
+    client: &AppConnection,
     id: SessionId,
 ) -> Result<Option<SessionId>, RpcError> {
-    let root = client.app().house().root_of(id).await;
+    let root = client.app().session_pool().root_of(id).await;
     let root = root.map_err(|error| storage(&error))?;
     Ok(root.filter(|root| *root != id))
 }
 
 /// Returns how a thread stands that is not a root in memory.
-pub(super) async fn status(client: &Connection, id: SessionId) -> Result<ThreadStatus, RpcError> {
+pub(super) async fn status(
+    client: &AppConnection,
+    id: SessionId,
+) -> Result<ThreadStatus, RpcError> {
     let Some(root) = root(client, id).await? else {
         return Ok(ThreadStatus::NotLoaded);
     };
-    let Some(thread) = client.app().house().get(root).await else {
+    let Some(thread) = client.app().session_pool().get(root).await else {
         return Ok(ThreadStatus::NotLoaded);
     };
     let view = thread.agents().user().view(&id.to_string()).await;
@@ -44,7 +49,7 @@ pub(super) async fn status(client: &Connection, id: SessionId) -> Result<ThreadS
 
 fn standing(view: &AgentView) -> ThreadStatus {
     match view.status {
-        Status::Running | Status::Waiting { .. } => ThreadStatus::Active {
+        CurrentStatus::Running | CurrentStatus::Waiting { .. } => ThreadStatus::Active {
             active_flags: Vec::new(),
         },
         _ => ThreadStatus::Idle,
@@ -54,41 +59,41 @@ fn standing(view: &AgentView) -> ThreadStatus {
 /// Has a client follow a child of a tree in memory, unless it does already. Returns the thread
 /// whose subscription the child belongs to; `None` if there is no such child.
 pub(in crate::app) async fn follow_child(
-    client: &Connection,
+    client: &AppConnection,
     id: SessionId,
 ) -> Result<Option<SessionId>, RpcError> {
     let Some(root) = root(client, id).await? else {
         return Ok(None);
     };
-    let Some(thread) = client.app().house().get(root).await else {
+    let Some(thread) = client.app().session_pool().get(root).await else {
         return Ok(None);
     };
     if let Some(followed) = followed(client, root, id) {
         return Ok(Some(followed));
     }
     let stored = stored(client, id).await?;
-    let beginning = alone(client, thread, id, stored.as_ref()).await?;
+    let beginning = child_subscription_start(client, thread, id, stored.as_ref()).await?;
     subscribe(client, beginning);
     Ok(Some(id))
 }
 
 /// Returns the subscription by which a client hears of a child.
-fn followed(client: &Connection, root: SessionId, id: SessionId) -> Option<SessionId> {
+fn followed(client: &AppConnection, root: SessionId, id: SessionId) -> Option<SessionId> {
     let subscriptions = client.subscriptions();
     let is_there = |thread: &SessionId| {
         let subscription = subscriptions.get(thread);
-        subscription.is_some_and(|subscription: &Subscription| !subscription.is_over())
+        subscription.is_some_and(|subscription: &ThreadSubscription| !subscription.is_over())
     };
     [root, id].into_iter().find(is_there)
 }
 
 /// Opens a child for a client, and the tree around it if it is not in memory.
 pub(super) async fn resumed(
-    client: &Connection,
+    client: &AppConnection,
     root: SessionId,
     id: SessionId,
     params: &ThreadResumeParams,
-) -> Result<Resumed, RpcError> {
+) -> Result<ResumedThread, RpcError> {
     let thread = open_thread(client, &root.to_string()).await?;
     let view = thread.agents().user().view(&id.to_string()).await;
     let view = view.map_err(trees::refused)?;
@@ -104,7 +109,7 @@ pub(super) async fn resumed(
         warnings.push("a child keeps the settings that it was made with".to_owned());
     }
     let response = opened(&thread, &view, stored.as_ref(), shown)?;
-    Ok(Resumed {
+    Ok(ResumedThread {
         id,
         response,
         usage: stored.as_ref().and_then(|stored| usage(id, stored)),
@@ -112,38 +117,42 @@ pub(super) async fn resumed(
         tree: Vec::new(),
         beginning: match followed(client, root, id) {
             Some(_) => None,
-            None => Some(alone(client, thread, id, stored.as_ref()).await?),
+            None => Some(child_subscription_start(client, thread, id, stored.as_ref()).await?),
         },
     })
 }
 
 /// Reads what is kept of a child; one that waits for a slot has nothing yet.
-async fn stored(client: &Connection, id: SessionId) -> Result<Option<Stored>, RpcError> {
-    let store = client.app().house().store().map_err(RpcError::internal)?;
-    match Stored::read(&*store, id).await {
+async fn stored(client: &AppConnection, id: SessionId) -> Result<Option<StoredThread>, RpcError> {
+    let store = client
+        .app()
+        .session_pool()
+        .store()
+        .map_err(RpcError::internal)?;
+    match StoredThread::read(&*store, id).await {
         Ok(stored) => Ok(Some(stored)),
-        Err(troupe_store::Error::NotFound { .. }) => Ok(None),
+        Err(troupe_store::StoreError::NotFound { .. }) => Ok(None),
         Err(error) => Err(storage(&error)),
     }
 }
 
 /// Finds where a client comes in that follows only this child.
-async fn alone(
-    client: &Connection,
-    thread: house::Thread,
+async fn child_subscription_start(
+    client: &AppConnection,
+    thread: session_pool::RootSession,
     id: SessionId,
-    stored: Option<&Stored>,
-) -> Result<Beginning, RpcError> {
-    let (_, mut beginning) = joined(client, thread, true).await?;
+    stored: Option<&StoredThread>,
+) -> Result<SubscriptionStart, RpcError> {
+    let (_, mut beginning) = subscription_start(client, thread, true).await?;
     beginning
         .questions
         .retain(|question| questions::is_of(question, id));
-    let translator = Translator::new(id.to_string());
-    let translator = match stored.and_then(Stored::open_turn) {
+    let translator = EventTranslator::new(id.to_string());
+    let translator = match stored.and_then(StoredThread::open_turn) {
         Some((turn, started_ms)) => translator.in_turn(turn, started_ms),
         None => translator,
     };
-    beginning.scope = Scope::Child(Box::new(ChildScope {
+    beginning.scope = SubscriptionScope::Child(Box::new(ChildScope {
         id,
         translator,
         seen: stored.map_or(0, |stored| stored.last_seq),
@@ -151,7 +160,11 @@ async fn alone(
     Ok(beginning)
 }
 
-fn shown(thread: &house::Thread, view: &AgentView, stored: Option<&Stored>) -> Thread {
+fn shown(
+    thread: &session_pool::RootSession,
+    view: &AgentView,
+    stored: Option<&StoredThread>,
+) -> Thread {
     let spec = view.spec.as_ref();
     let base = match stored {
         Some(stored) => stored.thread(standing(view), None),
@@ -177,9 +190,9 @@ fn shown(thread: &house::Thread, view: &AgentView, stored: Option<&Stored>) -> T
 
 /// The settings are those of its last turn, or, before the first, those that it was made with.
 fn opened(
-    thread: &house::Thread,
+    thread: &session_pool::RootSession,
     view: &AgentView,
-    stored: Option<&Stored>,
+    stored: Option<&StoredThread>,
     shown: Thread,
 ) -> Result<ThreadOpenResponse, RpcError> {
     let last = stored.and_then(|stored| stored.context.as_ref());

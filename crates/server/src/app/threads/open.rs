@@ -8,14 +8,14 @@ use troupe_protocol::policy::{EffortChoice, ReasoningEffort, ReasoningSummary};
 use troupe_protocol::session::{SessionSource, TurnOverrides};
 use troupe_protocol::{EventMsg, Op, SessionId, SubmissionId};
 
-use super::brought::brought_tools;
+use super::client_tools::brought_tools;
 use super::{child, not_open, refused, status, stored};
-use crate::app::call::{Call, Handling, Reply, thread_id};
-use crate::app::connection::Connection;
-use crate::app::history::{self, Stored};
+use crate::app::call::{Handling, MethodCall, MethodReply, thread_id};
+use crate::app::connection::AppConnection;
+use crate::app::history::{self, StoredThread};
 use crate::app::now_ms;
-use crate::app::subscription::{Beginning, Scope, Subscription};
-use crate::app::translate::{Translator, token_usage};
+use crate::app::subscription::{SubscriptionScope, SubscriptionStart, ThreadSubscription};
+use crate::app::translate::{EventTranslator, token_usage};
 use crate::app::trees;
 use crate::app::wire::notification::{
     ServerNotification, ThreadStartedNotification, TokenUsageUpdatedNotification,
@@ -26,55 +26,58 @@ use crate::app::wire::thread::{
     Thread, ThreadForkParams, ThreadOpenResponse, ThreadResumeParams, ThreadSettings,
     ThreadStartParams,
 };
-use crate::house;
 use crate::rpc::RpcError;
+use crate::session_pool;
 
-pub(in crate::app) fn start(call: Call) -> Handling {
+pub(in crate::app) fn start(call: MethodCall) -> Handling {
     call.pass(|client, params: ThreadStartParams, reply| async move {
         let brought = match brought_tools(params.dynamic_tools.unwrap_or_default()) {
             Ok(brought) => brought,
             Err(error) => return reply.refuse(error).await,
         };
-        let (mut request, mut warnings) = match wishes(params.settings) {
+        let (mut request, mut warnings) = match session_settings(params.settings) {
             Ok(wishes) => wishes,
             Err(error) => return reply.refuse(error).await,
         };
         request.source = Some(SessionSource::AppServer);
         request.ephemeral = params.ephemeral.unwrap_or_default();
         warnings.extend(brought.warnings);
-        let opened = client.app().house();
+        let opened = client.app().session_pool();
         let opened = opened.start_with(request, brought.tools).await;
         match opened.map_err(not_open) {
-            Ok(thread) => begun(&client, reply, thread, Vec::new(), warnings).await,
+            Ok(thread) => answer_new_thread(&client, reply, thread, Vec::new(), warnings).await,
             Err(error) => reply.refuse(error).await,
         }
     })
 }
 
-pub(in crate::app) fn fork(call: Call) -> Handling {
+pub(in crate::app) fn fork(call: MethodCall) -> Handling {
     call.pass(|client, params: ThreadForkParams, reply| async move {
         match forked(&client, params).await {
-            Ok((thread, turns, warnings)) => begun(&client, reply, thread, turns, warnings).await,
+            Ok((thread, turns, warnings)) => {
+                answer_new_thread(&client, reply, thread, turns, warnings).await
+            }
             Err(error) => reply.refuse(error).await,
         }
     })
 }
 
 async fn forked(
-    client: &Connection,
+    client: &AppConnection,
     params: ThreadForkParams,
 ) -> Result<
     (
-        house::Thread,
+        session_pool::RootSession,
         Vec<crate::app::wire::turn::Turn>,
         Vec<String>,
     ),
     RpcError,
 > {
-    let (mut request, mut warnings) = wishes(params.settings)?;
+    let (mut request, mut warnings) = session_settings(params.settings)?;
     request.source = Some(SessionSource::AppServer);
     request.ephemeral = params.ephemeral.unwrap_or_default();
-    let (session_id, losses) = meant(client, &params.thread_id, params.path.as_deref()).await?;
+    let (session_id, losses) =
+        find_or_open(client, &params.thread_id, params.path.as_deref()).await?;
     warnings.extend(losses);
     let turn = match (params.last_turn_id, params.before_turn_id) {
         (Some(_), Some(_)) => {
@@ -91,7 +94,7 @@ async fn forked(
         turns: None,
         turn,
     };
-    let fork = client.app().house().fork(point, request).await;
+    let fork = client.app().session_pool().fork(point, request).await;
     let fork = fork.map_err(not_open)?;
     let turns = match (params.exclude_turns, fork.agents().is_ephemeral()) {
         (Some(true), _) | (_, true) => Vec::new(),
@@ -101,10 +104,10 @@ async fn forked(
 }
 
 /// Answers for a new thread, tells all clients of it, and has this one follow it.
-async fn begun(
-    client: &Connection,
-    reply: Reply,
-    thread: house::Thread,
+async fn answer_new_thread(
+    client: &AppConnection,
+    reply: MethodReply,
+    thread: session_pool::RootSession,
     turns: Vec<crate::app::wire::turn::Turn>,
     warnings: Vec<String>,
 ) {
@@ -121,30 +124,30 @@ async fn begun(
 
 /// Tells all clients of a new thread that none of them asked for by itself, and has this one
 /// follow it.
-pub(in crate::app) async fn introduce(client: &Connection, thread: house::Thread) {
+pub(in crate::app) async fn introduce(client: &AppConnection, thread: session_pool::RootSession) {
     announce(client, new_thread(&thread)).await;
     follow_new(client, thread);
 }
 
-async fn announce(client: &Connection, thread: Thread) {
+async fn announce(client: &AppConnection, thread: Thread) {
     let thread = Box::new(thread);
     let started = ServerNotification::ThreadStarted(ThreadStartedNotification { thread });
     client.announce(started).await;
 }
 
-fn follow_new(client: &Connection, thread: house::Thread) {
-    let beginning = Beginning {
+fn follow_new(client: &AppConnection, thread: session_pool::RootSession) {
+    let beginning = SubscriptionStart {
         events: thread.events(),
-        translator: Translator::new(thread.id().to_string()),
+        translator: EventTranslator::new(thread.id().to_string()),
         seen: 0,
         questions: Vec::new(),
         thread,
-        scope: Scope::Tree,
+        scope: SubscriptionScope::Tree,
     };
     subscribe(client, beginning);
 }
 
-pub(in crate::app) fn resume(call: Call) -> Handling {
+pub(in crate::app) fn resume(call: MethodCall) -> Handling {
     call.pass(|client, params: ThreadResumeParams, reply| async move {
         match resumed(&client, params).await {
             Err(error) => reply.refuse(error).await,
@@ -168,7 +171,7 @@ pub(in crate::app) fn resume(call: Call) -> Handling {
     })
 }
 
-pub(super) struct Resumed {
+pub(super) struct ResumedThread {
     pub id: SessionId,
     pub response: ThreadOpenResponse,
     pub usage: Option<ServerNotification>,
@@ -176,14 +179,17 @@ pub(super) struct Resumed {
     /// Who is in the tree, if nobody is going to tell: one that is taken up tells it by itself.
     pub tree: Vec<ServerNotification>,
     /// None if the client follows the thread already, as one of a tree.
-    pub beginning: Option<Beginning>,
+    pub beginning: Option<SubscriptionStart>,
 }
 
-async fn resumed(client: &Connection, params: ThreadResumeParams) -> Result<Resumed, RpcError> {
-    let (request, mut warnings) = wishes(params.settings.clone())?;
-    let (id, losses) = meant(client, &params.thread_id, params.path.as_deref()).await?;
+async fn resumed(
+    client: &AppConnection,
+    params: ThreadResumeParams,
+) -> Result<ResumedThread, RpcError> {
+    let (request, mut warnings) = session_settings(params.settings.clone())?;
+    let (id, losses) = find_or_open(client, &params.thread_id, params.path.as_deref()).await?;
     warnings.extend(losses);
-    let house = client.app().house();
+    let house = client.app().session_pool();
     let running = house.get(id).await;
     let is_running = running.is_some();
     if !is_running && let Some(root) = child::root(client, id).await? {
@@ -204,7 +210,7 @@ async fn resumed(client: &Connection, params: ThreadResumeParams) -> Result<Resu
         }
         None => house.resume(id, request).await.map_err(not_open)?,
     };
-    let beginning = joined(client, thread, is_running).await?;
+    let beginning = subscription_start(client, thread, is_running).await?;
     let (thread, stored) = (&beginning.1.thread, &beginning.0);
     let shown = match stored {
         Some(stored) => {
@@ -224,7 +230,7 @@ async fn resumed(client: &Connection, params: ThreadResumeParams) -> Result<Resu
     } else {
         Vec::new()
     };
-    Ok(Resumed {
+    Ok(ResumedThread {
         tree,
         id,
         response: opened(thread, shown),
@@ -235,8 +241,8 @@ async fn resumed(client: &Connection, params: ThreadResumeParams) -> Result<Resu
 }
 
 /// Returns the thread that a client means, and what was left behind if it had to be made.
-async fn meant(
-    client: &Connection,
+async fn find_or_open(
+    client: &AppConnection,
     id: &str,
     path: Option<&Path>,
 ) -> Result<(SessionId, Vec<String>), RpcError> {
@@ -244,7 +250,7 @@ async fn meant(
         return Ok((thread_id(id)?, Vec::new()));
     };
     let running = match id.parse() {
-        Ok(id) => client.app().house().get(id).await,
+        Ok(id) => client.app().session_pool().get(id).await,
         Err(_) => None,
     };
     if let Some(running) = running {
@@ -258,7 +264,7 @@ async fn meant(
             path.display()
         )));
     }
-    let taken = client.app().office().take_over(path).await;
+    let taken = client.app().host_services().take_over(path).await;
     let taken = taken.map_err(RpcError::invalid_request)?;
     let told = |loss: String| format!("not carried over: {loss}");
     Ok((taken.session, taken.losses.into_iter().map(told).collect()))
@@ -266,7 +272,10 @@ async fn meant(
 
 /// Gives a thread in memory other developer instructions. Its model is told of them when the next
 /// turn begins.
-async fn instruct(thread: &house::Thread, instructions: String) -> Result<(), RpcError> {
+async fn instruct(
+    thread: &session_pool::RootSession,
+    instructions: String,
+) -> Result<(), RpcError> {
     let overrides = TurnOverrides {
         developer_instructions: Some(instructions),
         ..TurnOverrides::default()
@@ -278,13 +287,13 @@ async fn instruct(thread: &house::Thread, instructions: String) -> Result<(), Rp
 
 /// Finds where a client comes in: the events follow what the log says, with nothing between
 /// them and nothing twice.
-pub(super) async fn joined(
-    client: &Connection,
-    thread: house::Thread,
+pub(super) async fn subscription_start(
+    client: &AppConnection,
+    thread: session_pool::RootSession,
     is_running: bool,
-) -> Result<(Option<Stored>, Beginning), RpcError> {
+) -> Result<(Option<StoredThread>, SubscriptionStart), RpcError> {
     let id = thread.id().to_string();
-    let translator = Translator::new(id.clone());
+    let translator = EventTranslator::new(id.clone());
     // Of a thread that was brought back, what it said since then is news.
     let events = if is_running {
         thread.events_after(thread.last_seq())
@@ -292,13 +301,13 @@ pub(super) async fn joined(
         thread.events()
     };
     if thread.agents().is_ephemeral() {
-        let beginning = Beginning {
+        let beginning = SubscriptionStart {
             thread,
             events,
             translator,
             seen: 0,
             questions: Vec::new(),
-            scope: Scope::Tree,
+            scope: SubscriptionScope::Tree,
         };
         return Ok((None, beginning));
     }
@@ -316,24 +325,24 @@ pub(super) async fn joined(
     } else {
         stored.questions.values().cloned().collect()
     };
-    let beginning = Beginning {
+    let beginning = SubscriptionStart {
         thread,
         events,
         translator,
         seen: if is_running { stored.last_seq } else { 0 },
         questions,
-        scope: Scope::Tree,
+        scope: SubscriptionScope::Tree,
     };
     Ok((Some(stored), beginning))
 }
 
-pub(super) fn subscribe(client: &Connection, beginning: Beginning) {
+pub(super) fn subscribe(client: &AppConnection, beginning: SubscriptionStart) {
     let root = beginning.thread.id();
     let only = match &beginning.scope {
-        Scope::Tree => None,
-        Scope::Child(child) => Some(child.id),
+        SubscriptionScope::Tree => None,
+        SubscriptionScope::Child(child) => Some(child.id),
     };
-    let subscription = Subscription::start(client.clone(), beginning);
+    let subscription = ThreadSubscription::start(client.clone(), beginning);
     let mut subscriptions = client.subscriptions();
     if only.is_none() {
         // Who follows the tree hears its children once.
@@ -344,26 +353,26 @@ pub(super) fn subscribe(client: &Connection, beginning: Beginning) {
 
 /// Has a client follow a thread in memory, unless it does already.
 pub(in crate::app) async fn follow(
-    client: &Connection,
-    thread: house::Thread,
+    client: &AppConnection,
+    thread: session_pool::RootSession,
 ) -> Result<(), RpcError> {
     let id = thread.id();
-    let follows = |subscription: &Subscription| !subscription.is_over();
+    let follows = |subscription: &ThreadSubscription| !subscription.is_over();
     if client.subscriptions().get(&id).is_some_and(follows) {
         return Ok(());
     }
-    let (_, beginning) = joined(client, thread, true).await?;
+    let (_, beginning) = subscription_start(client, thread, true).await?;
     subscribe(client, beginning);
     Ok(())
 }
 
 /// Returns a thread, from its log if it is not in memory.
 pub(in crate::app) async fn open_thread(
-    client: &Connection,
+    client: &AppConnection,
     id: &str,
-) -> Result<house::Thread, RpcError> {
+) -> Result<session_pool::RootSession, RpcError> {
     let id: SessionId = thread_id(id)?;
-    let house = client.app().house();
+    let house = client.app().session_pool();
     house
         .resume(id, ConfigureSession::default())
         .await
@@ -371,7 +380,7 @@ pub(in crate::app) async fn open_thread(
 }
 
 /// Returns what a client wants of a session, and what it wants in vain.
-fn wishes(settings: ThreadSettings) -> Result<(ConfigureSession, Vec<String>), RpcError> {
+fn session_settings(settings: ThreadSettings) -> Result<(ConfigureSession, Vec<String>), RpcError> {
     let mut overrides = TurnOverrides {
         cwd: settings.cwd,
         approval_policy: settings.approval_policy.map(Into::into),
@@ -426,7 +435,7 @@ fn wishes(settings: ThreadSettings) -> Result<(ConfigureSession, Vec<String>), R
     Ok((request, warnings))
 }
 
-async fn warn(client: &Connection, thread: SessionId, warnings: Vec<String>) {
+async fn warn(client: &AppConnection, thread: SessionId, warnings: Vec<String>) {
     for message in warnings {
         let thread_id = Some(thread.to_string());
         let warning = WarningNotification { thread_id, message };
@@ -438,7 +447,7 @@ async fn warn(client: &Connection, thread: SessionId, warnings: Vec<String>) {
     }
 }
 
-pub(super) fn usage(id: SessionId, stored: &Stored) -> Option<ServerNotification> {
+pub(super) fn usage(id: SessionId, stored: &StoredThread) -> Option<ServerNotification> {
     let turn = stored.turns.last()?;
     let usage = TokenUsageUpdatedNotification {
         thread_id: id.to_string(),
@@ -449,7 +458,7 @@ pub(super) fn usage(id: SessionId, stored: &Stored) -> Option<ServerNotification
 }
 
 /// Returns a thread that has nothing in its history.
-pub(super) fn new_thread(thread: &house::Thread) -> Thread {
+pub(super) fn new_thread(thread: &session_pool::RootSession) -> Thread {
     let configured = thread.configured();
     let now = now_ms() / 1000;
     Thread {
@@ -479,7 +488,7 @@ pub(super) fn new_thread(thread: &house::Thread) -> Thread {
     }
 }
 
-fn opened(thread: &house::Thread, shown: Thread) -> ThreadOpenResponse {
+fn opened(thread: &session_pool::RootSession, shown: Thread) -> ThreadOpenResponse {
     let configured = thread.configured();
     let context = &configured.context;
     ThreadOpenResponse {

@@ -11,7 +11,7 @@ use crate::app::wire::item::{AgentState, AgentStatus, CollabTool, ThreadItem, To
 use crate::app::wire::policy::ReasoningEffort;
 
 /// The begin or the end of a call that works with another agent.
-pub(in crate::app) enum Collaboration {
+pub(in crate::app) enum CollaborationItem {
     Begun(CallId, ThreadItem),
     Ended(CallId, ThreadItem),
 }
@@ -24,20 +24,26 @@ pub(in crate::app) fn collaborates(tool: &str) -> bool {
     )
 }
 
-impl Collaboration {
+impl CollaborationItem {
     pub(in crate::app) fn of(msg: &EventMsg) -> Option<Self> {
         use CollabTool::{CloseAgent, ResumeAgent, SendInput};
         let begun = |id: &CallId, item| Self::Begun(id.clone(), item);
         let ended = |id: &CallId, item| Self::Ended(id.clone(), item);
         Some(match msg {
             EventMsg::CollabAgentSpawnBegin(it) => begun(&it.call_id, spawning(it)),
-            EventMsg::CollabAgentSpawnEnd(it) => ended(&it.call_id, spawned(it)),
-            EventMsg::CollabAgentInteractionBegin(it) => begun(&it.call_id, deed(SendInput, it)),
-            EventMsg::CollabAgentInteractionEnd(it) => ended(&it.call_id, deed(SendInput, it)),
-            EventMsg::CollabCloseBegin(it) => begun(&it.call_id, deed(CloseAgent, it)),
-            EventMsg::CollabCloseEnd(it) => ended(&it.call_id, deed(CloseAgent, it)),
-            EventMsg::CollabResumeBegin(it) => begun(&it.call_id, deed(ResumeAgent, it)),
-            EventMsg::CollabResumeEnd(it) => ended(&it.call_id, deed(ResumeAgent, it)),
+            EventMsg::CollabAgentSpawnEnd(it) => ended(&it.call_id, spawn_item(it)),
+            EventMsg::CollabAgentInteractionBegin(it) => {
+                begun(&it.call_id, interaction_item(SendInput, it))
+            }
+            EventMsg::CollabAgentInteractionEnd(it) => {
+                ended(&it.call_id, interaction_item(SendInput, it))
+            }
+            EventMsg::CollabCloseBegin(it) => begun(&it.call_id, interaction_item(CloseAgent, it)),
+            EventMsg::CollabCloseEnd(it) => ended(&it.call_id, interaction_item(CloseAgent, it)),
+            EventMsg::CollabResumeBegin(it) => {
+                begun(&it.call_id, interaction_item(ResumeAgent, it))
+            }
+            EventMsg::CollabResumeEnd(it) => ended(&it.call_id, interaction_item(ResumeAgent, it)),
             EventMsg::CollabWaitingBegin(it) => {
                 begun(&it.call_id, waiting(it, ToolStatus::InProgress))
             }
@@ -63,7 +69,7 @@ fn spawning(it: &CollabSpawnBegin) -> ThreadItem {
     }
 }
 
-fn spawned(it: &CollabSpawnEnd) -> ThreadItem {
+fn spawn_item(it: &CollabSpawnEnd) -> ThreadItem {
     let child = it.new_thread_id;
     ThreadItem::CollabAgentToolCall {
         id: it.call_id.0.clone(),
@@ -81,7 +87,7 @@ fn spawned(it: &CollabSpawnEnd) -> ThreadItem {
     }
 }
 
-fn deed(tool: CollabTool, it: &CollabInteraction) -> ThreadItem {
+fn interaction_item(tool: CollabTool, it: &CollabInteraction) -> ThreadItem {
     let receiver = it.receiver_thread_id;
     ThreadItem::CollabAgentToolCall {
         id: it.call_id.0.clone(),
@@ -143,13 +149,16 @@ fn state(status: &Status) -> AgentState {
             (AgentStatus::Errored, Some(message))
         }
         Status::Shutdown => (AgentStatus::Shutdown, None),
-        Status::Lost(last) => (AgentStatus::NotFound, Some(lost(last.as_deref()))),
+        Status::Lost(last) => (
+            AgentStatus::NotFound,
+            Some(last_status_text(last.as_deref())),
+        ),
         Status::NotFound => (AgentStatus::NotFound, None),
     };
     AgentState { status, message }
 }
 
-fn lost(last: Option<&Status>) -> String {
+fn last_status_text(last: Option<&Status>) -> String {
     let gone = "lost: its log is gone";
     match last {
         None => gone.to_owned(),

@@ -4,7 +4,7 @@
 use troupe_protocol::event::ReviewOutput;
 use troupe_protocol::{Event, SubmissionId};
 
-use super::{OpenTurn, Translator, items};
+use super::{EventTranslator, TranslatedTurn, items};
 use crate::app::now_ms;
 use crate::app::wire::item::ThreadItem;
 use crate::app::wire::notification::{ServerNotification, TurnNotification};
@@ -13,7 +13,7 @@ use crate::app::wire::turn::{ItemsView, TurnError, TurnStatus};
 /// The review that runs.
 #[derive(Debug)]
 pub(in crate::app) struct OpenReview {
-    turn: OpenTurn,
+    turn: TranslatedTurn,
     /// This client wants it to end.
     interrupted: bool,
 }
@@ -21,7 +21,7 @@ pub(in crate::app) struct OpenReview {
 impl OpenReview {
     fn new(id: SubmissionId, started_at_ms: i64) -> Self {
         Self {
-            turn: OpenTurn::new(id, started_at_ms),
+            turn: TranslatedTurn::new(id, started_at_ms),
             interrupted: false,
         }
     }
@@ -35,7 +35,7 @@ impl OpenReview {
     }
 }
 
-impl Translator {
+impl EventTranslator {
     /// Takes up a thread whose review runs already.
     pub(in crate::app) fn in_review(mut self, id: SubmissionId, started_at_ms: i64) -> Self {
         self.review = Some(OpenReview::new(id, started_at_ms));

@@ -9,14 +9,14 @@ use troupe_protocol::{CallId, ItemId};
 
 /// What clients were told of texts that are not complete.
 #[derive(Debug, Default)]
-pub(super) struct Texts {
+pub(super) struct TextProgress {
     /// The bytes of each item that were told.
     told: HashMap<ItemId, usize>,
     /// The beginning of a character, whose rest is in the next piece of output.
     cut: HashMap<CallId, Vec<u8>>,
 }
 
-impl Texts {
+impl TextProgress {
     /// Returns what is new. A snapshot repeats what was told: only its rest is. If a text begins
     /// anew, which no delta can say, the completed item tells it.
     pub(super) fn piece(&mut self, delta: &TextDelta) -> Option<String> {
@@ -61,7 +61,7 @@ mod tests {
     use troupe_protocol::event::TextDelta;
     use troupe_protocol::{CallId, SessionId, SubmissionId};
 
-    use super::Texts;
+    use super::TextProgress;
 
     fn delta(text: &str, snapshot: bool) -> TextDelta {
         TextDelta {
@@ -75,7 +75,7 @@ mod tests {
 
     #[test]
     fn a_snapshot_adds_what_was_not_told() {
-        let mut texts = Texts::default();
+        let mut texts = TextProgress::default();
         assert_eq!(texts.piece(&delta("one ", false)).as_deref(), Some("one "));
         assert_eq!(texts.piece(&delta("one two", true)).as_deref(), Some("two"));
         assert_eq!(texts.piece(&delta("", true)), None);
@@ -84,7 +84,7 @@ mod tests {
 
     #[test]
     fn characters_that_are_cut_are_put_together() {
-        let mut texts = Texts::default();
+        let mut texts = TextProgress::default();
         let call = CallId::from("c");
         let (one, two) = "ä".as_bytes().split_at(1);
         assert_eq!(texts.output(&call, &STANDARD.encode(one)), None);

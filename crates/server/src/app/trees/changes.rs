@@ -1,6 +1,6 @@
 //! What happens in a tree, as those who follow its root are told.
 
-use troupe_agents::desk::Scope;
+use troupe_agents::tree_access::AgentScope;
 use troupe_protocol::agent::{AgentInbox, AgentStatus, SubagentLifecycle};
 use troupe_protocol::{AgentId, EventMsg};
 
@@ -8,10 +8,10 @@ use crate::app::wire::notification::ServerNotification;
 use crate::app::wire::tree::{
     AgentInboxNotification, AgentStanding, InboxDepth, TreeChange, TreeChangedNotification,
 };
-use crate::house::Thread;
+use crate::session_pool::RootSession;
 
 /// Returns what an event of the root says of its tree.
-pub(in crate::app) fn told(root: &str, msg: &EventMsg) -> Option<ServerNotification> {
+pub(in crate::app) fn tree_notification(root: &str, msg: &EventMsg) -> Option<ServerNotification> {
     match msg {
         EventMsg::SubagentLifecycle(life) => Some(changed(root, life)),
         EventMsg::AgentInbox(inbox) => Some(mail(root, inbox)),
@@ -74,14 +74,14 @@ fn changed(root: &str, life: &SubagentLifecycle) -> ServerNotification {
 }
 
 /// Tells who is in the tree of a thread that was in memory before this client came.
-pub(in crate::app) async fn present(thread: &Thread) -> Vec<ServerNotification> {
+pub(in crate::app) async fn present(thread: &RootSession) -> Vec<ServerNotification> {
     let agents = thread.agents();
     if !agents.is_planted() {
         return Vec::new();
     }
     let root = thread.id().to_string();
     // A tree that is ending cannot be asked, and has nothing more to tell.
-    let views = agents.user().list(Scope::All, false).await;
+    let views = agents.user().list(AgentScope::All, false).await;
     let views = views.into_iter().flatten();
     let below = views.filter(|view| view.agent != AgentId::ROOT);
     below

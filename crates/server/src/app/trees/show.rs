@@ -1,7 +1,7 @@
 //! What a tree answers, as clients read it.
 
-use troupe_agents::desk::{AgentView, Finished, Planned};
-use troupe_agents::tree::effect::{self, SkipWhy};
+use troupe_agents::tree::effect::{self, StopSkipReason};
+use troupe_agents::tree_access::{AgentView, FinishedTarget, StopEntry};
 use troupe_protocol::StopVerb;
 use troupe_protocol::result::{self as core, StopReason, StructuredOutput, TaskResult};
 
@@ -38,16 +38,16 @@ pub(super) fn agent(view: &AgentView) -> Agent {
     }
 }
 
-pub(super) fn receipt(receipt: effect::Receipt) -> Receipt {
+pub(super) fn receipt(receipt: effect::DeliveryReceipt) -> Receipt {
     match receipt {
-        effect::Receipt::Delivered => Receipt::Delivered,
-        effect::Receipt::Queued { position } => Receipt::Queued { position },
-        effect::Receipt::Held { .. } => Receipt::Held,
-        effect::Receipt::Dead { .. } => Receipt::Dead,
+        effect::DeliveryReceipt::Delivered => Receipt::Delivered,
+        effect::DeliveryReceipt::Queued { position } => Receipt::Queued { position },
+        effect::DeliveryReceipt::Held { .. } => Receipt::Held,
+        effect::DeliveryReceipt::Dead { .. } => Receipt::Dead,
     }
 }
 
-pub(super) fn finished(finished: &Finished) -> FinishedAgent {
+pub(super) fn finished(finished: &FinishedTarget) -> FinishedAgent {
     FinishedAgent {
         asked: finished.asked.clone(),
         agent: finished.view.as_ref().map(agent),
@@ -92,21 +92,21 @@ fn evidence(seen: &core::Evidence) -> Evidence {
     }
 }
 
-pub(super) fn touched(planned: &Planned<StopVerb>) -> TouchedAgent {
+pub(super) fn touched(planned: &StopEntry<StopVerb>) -> TouchedAgent {
     TouchedAgent {
         agent: agent(&planned.view),
         action: planned.what,
     }
 }
 
-pub(super) fn skipped(planned: &Planned<SkipWhy>) -> SkippedAgent {
+pub(super) fn skipped(planned: &StopEntry<StopSkipReason>) -> SkippedAgent {
     SkippedAgent {
         agent: agent(&planned.view),
         why: match planned.what {
-            SkipWhy::Idle => SkipReason::Idle,
-            SkipWhy::Active => SkipReason::Active,
-            SkipWhy::AlreadyDone => SkipReason::AlreadyDone,
-            SkipWhy::Unknown => SkipReason::Unknown,
+            StopSkipReason::Idle => SkipReason::Idle,
+            StopSkipReason::Active => SkipReason::Active,
+            StopSkipReason::AlreadyDone => SkipReason::AlreadyDone,
+            StopSkipReason::Unknown => SkipReason::Unknown,
         },
     }
 }

@@ -1,14 +1,14 @@
 use expect_test::{Expect, expect};
 use serde_json::{Value, json};
 
-use super::{Call, cards};
+use super::{SessionToolCall, cards};
 
 /// Reads a call and shows what is wrong with it.
 fn check(tool: &str, arguments: Value, expected: Expect) {
     let Value::Object(arguments) = arguments else {
         panic!("arguments are an object");
     };
-    let told = match Call::read(tool, arguments) {
+    let told = match SessionToolCall::read(tool, arguments) {
         None => "no such tool".to_owned(),
         Some(Ok(call)) => format!("{call:?}"),
         Some(Err(trouble)) => trouble.to_string(),
@@ -25,8 +25,8 @@ fn arguments_have_the_names_that_agents_know() {
     let Value::Object(arguments) = arguments else {
         panic!("arguments are an object");
     };
-    let read = Call::read("troupe_sessions_spawn", arguments);
-    let Some(Ok(Call::Spawn(spawn))) = read else {
+    let read = SessionToolCall::read("troupe_sessions_spawn", arguments);
+    let Some(Ok(SessionToolCall::Spawn(spawn))) = read else {
         panic!("{read:?}");
     };
     assert_eq!(spawn.agentic_tool.as_deref(), Some("troupe"));

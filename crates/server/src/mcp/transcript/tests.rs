@@ -2,11 +2,11 @@ use expect_test::{Expect, expect};
 
 use troupe_protocol::ResponseItem;
 
-use super::{Page, item_section, shortened};
+use super::{TranscriptPage, item_section, shortened};
 use crate::limits::MCP_OUTPUT_CHARS_MAX;
 
 fn check(uri: &str, expected: Expect) {
-    let told = match Page::parse(uri) {
+    let told = match TranscriptPage::parse(uri) {
         Ok(page) => format!("{} after {}", page.session, page.after),
         Err(error) => error.to_string(),
     };
@@ -29,7 +29,7 @@ fn addresses_of_transcripts() {
         "troupe://sessions/abcd1234/transcript?after=x",
         "troupe://sessions/abcd1234/secrets",
     ] {
-        assert!(Page::parse(wrong).is_err(), "{wrong}");
+        assert!(TranscriptPage::parse(wrong).is_err(), "{wrong}");
     }
 }
 

@@ -1,12 +1,12 @@
 use expect_test::{Expect, expect};
 use troupe_protocol::ClientId;
 
-use super::Seats;
+use super::DriverSeats;
 
 /// Plays `+a` (a asks) and `-a` (a releases, or is gone), and shows `driver: line`.
 #[expect(clippy::needless_pass_by_value, reason = "reads as a literal")]
 fn check(steps: &str, expected: Expect) {
-    let mut seats = Seats::default();
+    let mut seats = DriverSeats::default();
     for step in steps.split(' ') {
         let client = ClientId::from(&step[1..]);
         match &step[..1] {

@@ -1,16 +1,16 @@
 use expect_test::{Expect, expect};
 
-use super::{Incoming, decode};
+use super::{IncomingMessage, decode};
 
 fn check(text: &str, expected: Expect) {
     let told = match decode(text.as_bytes()) {
-        Ok(Incoming::Request { id, method, params }) => {
+        Ok(IncomingMessage::Request { id, method, params }) => {
             format!("request {id} {method} {params:?}")
         }
-        Ok(Incoming::Notification { method, params }) => {
+        Ok(IncomingMessage::Notification { method, params }) => {
             format!("notification {method} {params:?}")
         }
-        Ok(Incoming::Response(response)) => format!("response {response:?}"),
+        Ok(IncomingMessage::Response(response)) => format!("response {response:?}"),
         Err(unreadable) => {
             let id = unreadable.id.map(|id| id.to_string());
             format!("{id:?} {} {}", unreadable.error.code, unreadable.error)

@@ -3,48 +3,54 @@
 use troupe_protocol::SessionId;
 use troupe_protocol::discard;
 
-use crate::error::Error;
-use crate::tree::{AgentRow, ApprovalRow, MailRow, TaskRow, TreeAt, TreeRow};
+use crate::error::StoreError;
+use crate::tree::{AgentLocation, AgentRow, ApprovalRow, MailRow, TaskRow, TreeRow};
 
-use super::{Actor, Indexer, Reply, Request};
+use super::{IndexActor, IndexRequest, IndexerHandle, Reply};
 
 #[derive(Debug)]
 pub(super) enum TreeQuestion {
-    TreeOf(SessionId, Reply<Option<TreeAt>>),
+    TreeOf(SessionId, Reply<Option<AgentLocation>>),
     Trees(usize, Reply<Vec<TreeRow>>),
     Tree(SessionId, Reply<Vec<AgentRow>>),
-    Inbox(TreeAt, Reply<Vec<MailRow>>),
+    Inbox(AgentLocation, Reply<Vec<MailRow>>),
     Tasks(SessionId, Reply<Vec<TaskRow>>),
     Approvals(SessionId, Reply<Vec<ApprovalRow>>),
 }
 
-impl Indexer {
-    pub(crate) async fn tree_of(&self, session: SessionId) -> Result<Option<TreeAt>, Error> {
+impl IndexerHandle {
+    pub(crate) async fn tree_of(
+        &self,
+        session: SessionId,
+    ) -> Result<Option<AgentLocation>, StoreError> {
         self.ask_of_trees(|reply| TreeQuestion::TreeOf(session, reply))
             .await
     }
 
-    pub(crate) async fn trees(&self, limit: usize) -> Result<Vec<TreeRow>, Error> {
+    pub(crate) async fn trees(&self, limit: usize) -> Result<Vec<TreeRow>, StoreError> {
         self.ask_of_trees(|reply| TreeQuestion::Trees(limit, reply))
             .await
     }
 
-    pub(crate) async fn tree(&self, root: SessionId) -> Result<Vec<AgentRow>, Error> {
+    pub(crate) async fn tree(&self, root: SessionId) -> Result<Vec<AgentRow>, StoreError> {
         self.ask_of_trees(|reply| TreeQuestion::Tree(root, reply))
             .await
     }
 
-    pub(crate) async fn inbox(&self, at: TreeAt) -> Result<Vec<MailRow>, Error> {
+    pub(crate) async fn inbox(&self, at: AgentLocation) -> Result<Vec<MailRow>, StoreError> {
         self.ask_of_trees(|reply| TreeQuestion::Inbox(at, reply))
             .await
     }
 
-    pub(crate) async fn tasks_of(&self, session: SessionId) -> Result<Vec<TaskRow>, Error> {
+    pub(crate) async fn tasks_of(&self, session: SessionId) -> Result<Vec<TaskRow>, StoreError> {
         self.ask_of_trees(|reply| TreeQuestion::Tasks(session, reply))
             .await
     }
 
-    pub(crate) async fn open_approvals(&self, root: SessionId) -> Result<Vec<ApprovalRow>, Error> {
+    pub(crate) async fn open_approvals(
+        &self,
+        root: SessionId,
+    ) -> Result<Vec<ApprovalRow>, StoreError> {
         self.ask_of_trees(|reply| TreeQuestion::Approvals(root, reply))
             .await
     }
@@ -52,12 +58,12 @@ impl Indexer {
     async fn ask_of_trees<T>(
         &self,
         question: impl FnOnce(Reply<T>) -> TreeQuestion,
-    ) -> Result<T, Error> {
-        self.ask(|reply| Request::Trees(question(reply))).await
+    ) -> Result<T, StoreError> {
+        self.ask(|reply| IndexRequest::Trees(question(reply))).await
     }
 }
 
-impl Actor {
+impl IndexActor {
     /// As with other questions, an answer that nobody takes is dropped.
     pub(super) fn answer(&mut self, question: TreeQuestion) {
         match question {

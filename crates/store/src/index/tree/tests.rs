@@ -7,15 +7,15 @@ use expect_test::{Expect, expect};
 use troupe_protocol::agent::AgentOrigin;
 use troupe_protocol::rollout::RolloutRecord;
 use troupe_protocol::tree::{
-    AgentLine, Birth, Bond, Callback, Caller, End, Envelope, Fact, Genealogy, Interruption,
-    MailKind, MessageId, Record, Sender, TimeMs,
+    AgentBirth, AgentLine, Callback, Caller, Genealogy, Interruption, MailEnvelope, MailKind,
+    MailSender, MessageId, ParentLink, TaskEnding, TimeMs, TreeFact, TreeRecord,
 };
 use troupe_protocol::{AgentId, SessionId};
 
 use crate::clock::UnixMillis;
-use crate::index::{Index, LogAt};
+use crate::index::{IndexDatabase, LogLocation};
 use crate::line;
-use crate::tree::TreeAt;
+use crate::tree::AgentLocation;
 
 const ROOT: AgentId = AgentId::ROOT;
 const A: AgentId = AgentId(1);
@@ -31,24 +31,24 @@ fn message(number: u32) -> MessageId {
     MessageId(id.0)
 }
 
-fn log_at(agent: AgentId) -> LogAt {
-    LogAt {
+fn log_at(agent: AgentId) -> LogLocation {
+    LogLocation {
         id: session(agent),
         path: None,
         archived: false,
     }
 }
 
-fn root() -> Fact {
-    Fact::Rooted {
+fn root() -> TreeFact {
+    TreeFact::Rooted {
         session: session(ROOT),
         above: None,
         taken_paths: Vec::new(),
     }
 }
 
-fn born(agent: AgentId, parent: AgentId, first: u32) -> Fact {
-    Fact::Born(Box::new(Birth {
+fn born(agent: AgentId, parent: AgentId, first: u32) -> TreeFact {
+    TreeFact::Born(Box::new(AgentBirth {
         agent,
         parent,
         session: session(agent),
@@ -57,43 +57,45 @@ fn born(agent: AgentId, parent: AgentId, first: u32) -> Fact {
             origin: AgentOrigin::Spawn,
             point: None,
         },
-        bond: Bond::default(),
+        bond: ParentLink::default(),
         first: Some(regular(parent, first)),
     }))
 }
 
-fn regular(from: AgentId, number: u32) -> Envelope {
-    Envelope {
+fn regular(from: AgentId, number: u32) -> MailEnvelope {
+    MailEnvelope {
         id: message(number),
         kind: MailKind::Regular {
-            from: Sender::Agent(from),
+            from: MailSender::Agent(from),
         },
     }
 }
 
-fn sent(from: AgentId, to: AgentId, number: u32) -> Fact {
+fn sent(from: AgentId, to: AgentId, number: u32) -> TreeFact {
     let envelope = regular(from, number);
-    Fact::Sent { to, envelope }
+    TreeFact::Sent { to, envelope }
 }
 
-fn interrupt(to: AgentId, number: u32) -> Fact {
-    let kind = MailKind::Interrupt { from: Sender::User };
+fn interrupt(to: AgentId, number: u32) -> TreeFact {
+    let kind = MailKind::Interrupt {
+        from: MailSender::User,
+    };
     let id = message(number);
-    let envelope = Envelope { id, kind };
-    Fact::Sent { to, envelope }
+    let envelope = MailEnvelope { id, kind };
+    TreeFact::Sent { to, envelope }
 }
 
 /// The task that a message starts has the message's number.
-fn started(agent: AgentId, number: u32) -> Fact {
-    Fact::Started {
+fn started(agent: AgentId, number: u32) -> TreeFact {
+    TreeFact::Started {
         agent,
         task: message(number).task(),
         message: Some(message(number)),
     }
 }
 
-fn ended(agent: AgentId, number: u32, end: End) -> Fact {
-    Fact::Ended {
+fn ended(agent: AgentId, number: u32, end: TaskEnding) -> TreeFact {
+    TreeFact::Ended {
         agent,
         task: message(number).task(),
         end,
@@ -101,11 +103,11 @@ fn ended(agent: AgentId, number: u32, end: End) -> Fact {
     }
 }
 
-fn called_back(agent: AgentId, number: u32, target: AgentId, callback: u32) -> Fact {
-    Fact::Ended {
+fn called_back(agent: AgentId, number: u32, target: AgentId, callback: u32) -> TreeFact {
+    TreeFact::Ended {
         agent,
         task: message(number).task(),
-        end: End::Completed,
+        end: TaskEnding::Completed,
         callback: Some(Callback {
             id: message(callback),
             target,
@@ -113,15 +115,15 @@ fn called_back(agent: AgentId, number: u32, target: AgentId, callback: u32) -> F
     }
 }
 
-fn cancelled(scope: AgentId) -> End {
+fn cancelled(scope: AgentId) -> TaskEnding {
     let by = Caller::User;
-    End::Cancelled { by, scope }
+    TaskEnding::Cancelled { by, scope }
 }
 
-fn record(order: usize, log: AgentId, fact: Fact) -> RolloutRecord {
+fn record(order: usize, log: AgentId, fact: TreeFact) -> RolloutRecord {
     RolloutRecord::Agent(Box::new(AgentLine {
         tree: session(ROOT),
-        record: Record {
+        record: TreeRecord {
             order: order as u64,
             at: TimeMs(i64::try_from(order).unwrap()),
             log,
@@ -145,14 +147,14 @@ fn write(records: impl IntoIterator<Item = (AgentId, RolloutRecord)>) -> Logs {
     logs
 }
 
-fn logs(facts: &[(AgentId, Fact)]) -> Logs {
+fn logs(facts: &[(AgentId, TreeFact)]) -> Logs {
     let records = facts.iter().enumerate();
     write(records.map(|(order, (log, fact))| (*log, record(order, *log, fact.clone()))))
 }
 
 /// The newest agent's log is applied first.
-fn index(logs: &Logs) -> Index {
-    let mut index = Index::in_memory().unwrap();
+fn index(logs: &Logs) -> IndexDatabase {
+    let mut index = IndexDatabase::in_memory().unwrap();
     for (agent, bytes) in logs.iter().rev() {
         index.apply(&log_at(*agent), bytes.as_slice()).unwrap();
     }
@@ -160,7 +162,7 @@ fn index(logs: &Logs) -> Index {
     index
 }
 
-fn shown(index: &Index) -> String {
+fn shown(index: &IndexDatabase) -> String {
     let root = session(ROOT);
     let mut text = String::new();
     for row in index.tree(root).unwrap() {
@@ -186,7 +188,7 @@ fn shown(index: &Index) -> String {
         }
         text += "\n";
         let agent = row.agent;
-        for mail in index.inbox(TreeAt { root, agent }).unwrap() {
+        for mail in index.inbox(AgentLocation { root, agent }).unwrap() {
             let number = &mail.message.to_string()[35..];
             let kind = match mail.kind {
                 None => "unknown",
@@ -200,7 +202,7 @@ fn shown(index: &Index) -> String {
     text
 }
 
-fn check(facts: &[(AgentId, Fact)], expected: &Expect) {
+fn check(facts: &[(AgentId, TreeFact)], expected: &Expect) {
     expected.assert_eq(&shown(&index(&logs(facts))));
 }
 
@@ -214,7 +216,7 @@ fn a_child_works_and_its_parent_hears_of_it() {
             (ROOT, sent(ROOT, A, 2)),
             (
                 A,
-                Fact::Took {
+                TreeFact::Took {
                     agent: A,
                     messages: vec![message(2)],
                 },
@@ -247,7 +249,7 @@ fn a_callback_is_taken_or_consumed() {
             (A, called_back(A, 2, ROOT, 9)),
             (
                 ROOT,
-                Fact::Consumed {
+                TreeFact::Consumed {
                     agent: ROOT,
                     messages: vec![message(9)],
                 },
@@ -298,7 +300,7 @@ fn input_whose_task_ended_before_it_began_is_dropped() {
             (ROOT, root()),
             (ROOT, born(A, ROOT, 1)),
             (ROOT, sent(ROOT, A, 2)),
-            (A, ended(A, 1, End::FailedToStart)),
+            (A, ended(A, 1, TaskEnding::FailedToStart)),
         ],
         &expect![[r#"
             /root PendingInit since 0, task -, 0+0
@@ -321,21 +323,21 @@ fn a_closed_agent_comes_back_as_it_was() {
             ended(
                 A,
                 1,
-                End::Interrupted {
+                TaskEnding::Interrupted {
                     why: Interruption::Crash,
                 },
             ),
         ),
         (
             A,
-            Fact::Halted {
+            TreeFact::Halted {
                 agent: A,
-                end: End::Completed,
+                end: TaskEnding::Completed,
             },
         ),
-        (A, Fact::Shut { agent: A }),
-        (B, Fact::Shut { agent: B }),
-        (ROOT, Fact::Pruned { agent: A }),
+        (A, TreeFact::Shut { agent: A }),
+        (B, TreeFact::Shut { agent: B }),
+        (ROOT, TreeFact::Pruned { agent: A }),
     ];
     check(
         &closed,
@@ -348,9 +350,9 @@ fn a_closed_agent_comes_back_as_it_was() {
     "#]],
     );
     let reopened = [
-        (A, Fact::Reopened { agent: A }),
-        (B, Fact::Reopened { agent: B }),
-        (ROOT, Fact::Released { agent: B }),
+        (A, TreeFact::Reopened { agent: A }),
+        (B, TreeFact::Reopened { agent: B }),
+        (ROOT, TreeFact::Released { agent: B }),
     ];
     check(
         &[&closed[..], &reopened].concat(),
@@ -371,9 +373,9 @@ fn no_task_ends_twice() {
             (ROOT, root()),
             (ROOT, born(A, ROOT, 1)),
             (A, started(A, 1)),
-            (A, ended(A, 1, End::Completed)),
-            (A, ended(A, 1, End::Errored)),
-            (A, ended(A, 2, End::BudgetExceeded)),
+            (A, ended(A, 1, TaskEnding::Completed)),
+            (A, ended(A, 1, TaskEnding::Errored)),
+            (A, ended(A, 2, TaskEnding::BudgetExceeded)),
         ],
         &expect![[r#"
             /root PendingInit since 0, task -, 0+0
@@ -392,13 +394,13 @@ fn a_log_that_is_missing_hides_only_what_it_says() {
         (A, started(A, 1)),
         (
             A,
-            Fact::Took {
+            TreeFact::Took {
                 agent: A,
                 messages: vec![message(2)],
             },
         ),
     ];
-    let mut index = Index::in_memory().unwrap();
+    let mut index = IndexDatabase::in_memory().unwrap();
     let logs = logs(&facts);
     for agent in [A, ROOT] {
         index

@@ -4,7 +4,8 @@ use std::fmt::Debug;
 use std::sync::Arc;
 
 use troupe_model::{
-    HistoryItem, Instructions, ModelEvent, ModelRequest, ProviderConfig, ToolChoice, WireApi,
+    EncodedInstructions, HistoryItem, ModelEvent, ModelRequest, ModelToolChoice, ProviderConfig,
+    WireApi,
 };
 use troupe_protocol::ResponseItem;
 use troupe_protocol::policy::ReasoningSummary;
@@ -99,10 +100,10 @@ fn without_made_up_ids(decoded: &impl Debug) -> String {
 fn request() -> ModelRequest {
     ModelRequest {
         model: "m".into(),
-        instructions: Arc::new(Instructions::new("")),
+        instructions: Arc::new(EncodedInstructions::new("")),
         input: vec![Arc::new(HistoryItem::new(ResponseItem::user_text("go")))],
         tools: Arc::default(),
-        tool_choice: ToolChoice::Auto,
+        tool_choice: ModelToolChoice::Auto,
         parallel_tool_calls: true,
         effort: None,
         summary: ReasoningSummary::Auto,

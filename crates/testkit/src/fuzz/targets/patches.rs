@@ -6,7 +6,7 @@ use std::fs;
 use std::path::Path;
 
 use tempfile::TempDir;
-use troupe_tools::patch::{ParseError, Parser, Patch, Roots, plan};
+use troupe_tools::patch::{ParseError, Patch, PatchParser, PatchRoots, plan};
 
 use crate::fuzz::pieces::cut_text;
 use crate::fuzz::{Shape, Target};
@@ -69,7 +69,7 @@ fn run(input: &[u8]) -> Shape {
 }
 
 fn in_pieces(text: &str) -> Result<Patch, ParseError> {
-    let mut parser = Parser::default();
+    let mut parser = PatchParser::default();
     for piece in cut_text(text) {
         parser.push(piece)?;
     }
@@ -80,7 +80,7 @@ fn apply(patch: &Patch, stage: &Path) -> String {
     set(stage);
     let before = files(stage);
     let work = stage.join("work");
-    let roots = Roots::Within {
+    let roots = PatchRoots::Within {
         writable: vec![work.clone()],
         protected: vec![work.join(".git")],
         protected_names: vec![".git".to_owned()],

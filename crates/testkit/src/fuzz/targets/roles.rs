@@ -4,7 +4,7 @@ use std::cell::OnceCell;
 use std::fs;
 
 use tempfile::TempDir;
-use troupe_agents::roles::Roles;
+use troupe_agents::roles::RoleLibrary;
 
 use crate::fuzz::{Shape, Target};
 
@@ -41,7 +41,7 @@ fn run(input: &[u8]) -> Shape {
         let path = place.path().join("fuzzed.md");
         fs::write(&path, input).expect("it is ours");
         // A new one each time: it remembers what it has read.
-        match Roles::new(place.path()).read(&path) {
+        match RoleLibrary::new(place.path()).read(&path) {
             Ok(role) => Shape::of(&format!("{:?} {:?}", role.name, role.origin)),
             Err(error) => Shape::of(&error.to_string()),
         }

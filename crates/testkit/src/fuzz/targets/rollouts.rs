@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use tempfile::TempDir;
 use tokio::runtime::{Builder, Runtime};
 use troupe_protocol::SessionId;
-use troupe_store::{EmbeddedStore, LiveHistory, Position, Store as _};
+use troupe_store::{EmbeddedStore, LiveHistory, LogPosition, SessionStore as _};
 
 use crate::fuzz::{Shape, Target};
 
@@ -110,7 +110,7 @@ fn records(live: &LiveHistory) -> String {
 }
 
 async fn lines(desk: &Desk, id: SessionId) -> u64 {
-    let mut from = Position(0);
+    let mut from = LogPosition(0);
     let mut count = 0;
     loop {
         let Ok(batch) = desk.store.read_all(id, from).await else {

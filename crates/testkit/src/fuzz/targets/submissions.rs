@@ -2,7 +2,7 @@
 
 use futures_util::FutureExt as _;
 use tokio::io::AsyncRead;
-use troupe_transport::{Frame, SubmissionReader};
+use troupe_transport::{SubmissionFrame, SubmissionReader};
 
 use crate::fuzz::pieces::Pieces;
 use crate::fuzz::{Shape, Target};
@@ -40,20 +40,21 @@ fn run(input: &[u8]) -> Shape {
     let mut said = String::new();
     for frame in &whole {
         match frame {
-            Frame::Submission(submission) => {
+            SubmissionFrame::Submission(submission) => {
                 let text = serde_json::to_vec(submission).expect("what was read can be written");
                 let again = frames(&text[..]);
-                let is_same = matches!(&again[..], [Frame::Submission(it)] if it == submission);
+                let is_same =
+                    matches!(&again[..], [SubmissionFrame::Submission(it)] if it == submission);
                 assert!(is_same || text.len() > LINE_BYTES_MAX, "{again:?}");
                 said += &format!("{:?}", submission.op)[..6];
             }
-            Frame::Refused(refusal) => said += &refusal.message,
+            SubmissionFrame::Refused(refusal) => said += &refusal.message,
         }
     }
     Shape::of(&said)
 }
 
-fn frames(source: impl AsyncRead + Unpin) -> Vec<Frame> {
+fn frames(source: impl AsyncRead + Unpin) -> Vec<SubmissionFrame> {
     let mut reader = SubmissionReader::new(source).with_line_bytes_max(LINE_BYTES_MAX);
     let mut frames = Vec::new();
     let reading = async {

@@ -1,6 +1,6 @@
 //! Blocks between tags in what a model says.
 
-use troupe_engine::tags::{Segment, Tag, read};
+use troupe_engine::tags::{BlockTag, TagSegment, read};
 
 use crate::fuzz::pieces::cut_text;
 use crate::fuzz::{Shape, Target};
@@ -23,13 +23,13 @@ pub(super) const TARGET: Target = Target {
     ],
 };
 
-const TAGS: &[Tag<u8>] = &[
-    Tag {
+const TAGS: &[BlockTag<u8>] = &[
+    BlockTag {
         block: 1,
         open: "<proposed_plan>",
         close: "</proposed_plan>",
     },
-    Tag {
+    BlockTag {
         block: 2,
         open: "<note>",
         close: "</note>",
@@ -48,16 +48,16 @@ fn run(input: &[u8]) -> Shape {
     let mut kinds = String::new();
     for segment in &whole {
         match segment {
-            Segment::Text(_) => assert_eq!(open, None, "text is outside of blocks"),
-            Segment::Open(block) => assert_eq!(open.replace(*block), None, "blocks do not nest"),
-            Segment::Inner(block, _) => assert_eq!(open, Some(*block)),
-            Segment::Close(block) => assert_eq!(open.take(), Some(*block)),
+            TagSegment::Text(_) => assert_eq!(open, None, "text is outside of blocks"),
+            TagSegment::Open(block) => assert_eq!(open.replace(*block), None, "blocks do not nest"),
+            TagSegment::Inner(block, _) => assert_eq!(open, Some(*block)),
+            TagSegment::Close(block) => assert_eq!(open.take(), Some(*block)),
         }
         kinds.push(match segment {
-            Segment::Text(_) => 't',
-            Segment::Open(_) => 'o',
-            Segment::Inner(..) => 'i',
-            Segment::Close(_) => 'c',
+            TagSegment::Text(_) => 't',
+            TagSegment::Open(_) => 'o',
+            TagSegment::Inner(..) => 'i',
+            TagSegment::Close(_) => 'c',
         });
     }
     assert_eq!(open, None, "every block is closed");

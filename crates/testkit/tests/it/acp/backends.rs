@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 use expect_test::{Expect, expect};
 use serde_json::{Value, json};
 use troupe_agents::Family;
-use troupe_agents::desk::StopRequest;
 use troupe_agents::tree::command::StopMode;
+use troupe_agents::tree_access::TreeStopRequest;
 use troupe_protocol::agent::AgentStatus;
 use troupe_protocol::approval::{ExecApprovalRequest, ReviewDecision};
 use troupe_protocol::op::Op;
@@ -99,7 +99,7 @@ async fn worker(stage: &Stage) -> String {
 }
 
 async fn stop(actor: &Actor, verb: StopVerb) {
-    let request = StopRequest {
+    let request = TreeStopRequest {
         verb,
         targets: vec![CHILD.to_owned()],
         mode: StopMode::Act,
@@ -277,7 +277,7 @@ async fn a_crash_is_told_and_the_next_message_starts_it_anew() {
 
 /// Says something to the child as the user, and waits until it has answered.
 async fn tell(actor: &mut Actor, text: &str) {
-    use troupe_agents::tree::command::Urgency;
+    use troupe_agents::tree::command::SendUrgency;
     use troupe_protocol::input::UserInput;
     use troupe_protocol::tree::AgentMessage;
 
@@ -287,7 +287,9 @@ async fn tell(actor: &mut Actor, text: &str) {
         client_id: None,
     };
     let desk = actor.agents().user();
-    desk.send(CHILD, message, Urgency::Regular).await.unwrap();
+    desk.send(CHILD, message, SendUrgency::Regular)
+        .await
+        .unwrap();
     let is_over = |status: &AgentStatus| {
         matches!(status, AgentStatus::Completed(_) | AgentStatus::Errored(_))
     };

@@ -1,10 +1,10 @@
 //! `troupe acp` as an editor meets it, at the other end of a pipe.
 
 use serde_json::{Value, json};
-use troupe_acp::agent::{About, serve};
+use troupe_acp::agent::{AgentIdentity, serve};
 use troupe_agents::Family;
 use troupe_protocol::policy::{ApprovalPolicy, SandboxPolicy};
-use troupe_server::House;
+use troupe_server::SessionPool;
 use troupe_testkit::Stage;
 
 use crate::it::agents::play::{scene, until_there};
@@ -13,8 +13,8 @@ use crate::it::app::client::Client;
 const SAY: &str = "{ say = 'Hello.' }";
 
 fn connect(stage: &Stage) -> Client {
-    let house = House::new(stage.ground());
-    let about = About { version: "0.0.0" };
+    let house = SessionPool::new(stage.ground());
+    let about = AgentIdentity { version: "0.0.0" };
     Client::of(|read, write| serve(house, about, read, write, std::future::pending()))
 }
 

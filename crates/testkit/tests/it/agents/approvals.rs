@@ -245,7 +245,7 @@ async fn without_a_turn_of_its_parent_a_child_asks_in_its_own_session_and_says_s
     assert_eq!(asked.command[0], "spawn_agent");
     assert_eq!(asked.agent.clone().unwrap().path, "/root/kid");
     reply(&mut actor, &asked, ReviewDecision::Approved).await;
-    actor.agents().quiet().await;
+    actor.agents().wait_until_idle().await;
     let kid = agent(&actor, "/root/kid").await;
     assert_eq!(agents(&actor).await.len(), 2);
     end(actor).await;

@@ -3,12 +3,12 @@
 use expect_test::expect;
 use serde_json::{Value, json};
 use troupe_agents::Family;
-use troupe_agents::tree::Status;
+use troupe_agents::tree::CurrentStatus;
 use troupe_agents::tree::status::WaitingOn;
 use troupe_protocol::AgentId;
 use troupe_protocol::agent::AgentStatus;
 use troupe_protocol::result::StopReason;
-use troupe_protocol::tree::{Caller, End};
+use troupe_protocol::tree::{Caller, TaskEnding};
 
 use super::cast::{self, heard, lines, lives, sleeper, subagents, told};
 use super::logs;
@@ -121,7 +121,7 @@ async fn children_that_ended_together_are_told_together_and_those_at_work_too() 
     assert_eq!(others[0]["prompt"], "ok");
     assert_eq!(waited["pending"][0]["agent_id"], 3);
     // Neither is told again by a callback.
-    actor.agents().quiet().await;
+    actor.agents().wait_until_idle().await;
     actor.until_task_ends().await;
     let called = heard(&stage, actor.session_id());
     let called = called.iter().filter(|text| text.starts_with("[Troupe]"));
@@ -248,7 +248,7 @@ async fn a_cancel_stops_the_child_its_processes_and_all_below_it() {
     let root = actor.session_id();
     end(actor).await;
     let lines = lines(&stage, root).await;
-    let by_root = End::Cancelled {
+    let by_root = TaskEnding::Cancelled {
         by: Caller::Agent(AgentId::ROOT),
         scope: AgentId(1),
     };
@@ -281,7 +281,7 @@ async fn a_cancelled_model_call_cannot_end_the_task_another_time() {
     }
     stage.write("go", "");
     actor.until_task_ends().await;
-    actor.agents().quiet().await;
+    actor.agents().wait_until_idle().await;
     let listed = answer(&stage, &actor, 3).await;
     assert_eq!(listed["sessions"][0]["status"], "canceled");
     assert_eq!(requests_of(&stage, child).len(), 1);
@@ -565,7 +565,7 @@ async fn a_message_of_a_child_ends_the_wait_and_is_delivered_by_it_alone() {
     let stage = subagents(&children, &cues).await;
     let mut actor = begin(&stage).await;
     let on = WaitingOn::Child;
-    while agent(&actor, "root").await.status != (Status::Waiting { on }) {
+    while agent(&actor, "root").await.status != (CurrentStatus::Waiting { on }) {
         tokio::task::yield_now().await;
     }
     stage.write("ready", "");
@@ -582,7 +582,7 @@ async fn a_message_of_a_child_ends_the_wait_and_is_delivered_by_it_alone() {
         waited["completion"],
         json!({"Completed": {"last_message": "done"}})
     );
-    actor.agents().quiet().await;
+    actor.agents().wait_until_idle().await;
     let heard = heard(&stage, actor.session_id());
     assert!(
         heard.iter().all(|text| !text.contains("which file?")),

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use troupe_protocol::agent::{AgentOrigin, SubagentLifecycle};
 use troupe_protocol::policy::SandboxMode;
 use troupe_protocol::rollout::RolloutRecord;
-use troupe_protocol::tree::Fact;
+use troupe_protocol::tree::TreeFact;
 use troupe_protocol::{AgentId, EventMsg};
 use troupe_testkit::{Actor, Stage};
 
@@ -69,7 +69,7 @@ async fn where_a_fork_began_is_kept() {
     end(actor).await;
     let lines = lines(&stage, root).await;
     let birth = lines.iter().find_map(|line| match &line.record.fact {
-        Fact::Born(birth) => Some(birth),
+        TreeFact::Born(birth) => Some(birth),
         _ => None,
     });
     let birth = birth.expect("the fork was born");

@@ -4,11 +4,11 @@
 use std::collections::BTreeSet;
 
 use troupe_agents::Family;
-use troupe_agents::desk::{Scope, WatchdogRequest};
 use troupe_agents::tree::status::WaitingOn;
-use troupe_agents::tree::{Limits, Status};
+use troupe_agents::tree::{CurrentStatus, TreeLimits};
+use troupe_agents::tree_access::{AgentScope, WatchdogRequest};
 use troupe_protocol::input::UserInput;
-use troupe_protocol::tree::{AgentMessage, Fact};
+use troupe_protocol::tree::{AgentMessage, TreeFact};
 use troupe_protocol::{AgentId, EventMsg};
 use troupe_testkit::{Actor, Stage};
 
@@ -17,7 +17,7 @@ use super::play::until_there;
 use super::script::{GATE, call, said};
 use super::{logs, script};
 
-async fn stage_with(screenplay: &str, limits: Limits) -> Stage {
+async fn stage_with(screenplay: &str, limits: TreeLimits) -> Stage {
     let stage = Stage::new(screenplay).await;
     let mut options = stage.tree_options(&[Family::Agents]);
     options.limits = limits;
@@ -47,10 +47,10 @@ async fn a_hundred_children_end_at_once_and_a_busy_parent_hears_each_in_turn() {
         call("shell_command", GATE),
         turns(CHILDREN + 1, |n| format!(r#"{{ say = "heard {n}" }}"#)),
     );
-    let limits = Limits {
+    let limits = TreeLimits {
         max_threads: CHILDREN,
         max_spawns_per_minute: CHILDREN,
-        ..Limits::default()
+        ..TreeLimits::default()
     };
     let stage = stage_with(&screenplay, limits).await;
     let mut actor = stage.start().await;
@@ -67,7 +67,7 @@ async fn a_hundred_children_end_at_once_and_a_busy_parent_hears_each_in_turn() {
         let began = |msg: &&EventMsg| matches!(msg, EventMsg::TurnStarted(_));
         assert_eq!(events.iter().filter(began).count(), 1, "one at a time");
     }
-    actor.agents().quiet().await;
+    actor.agents().wait_until_idle().await;
     actor.shut_down().await;
 
     let lines = logs::read(&*stage.store(), root).await;
@@ -75,7 +75,7 @@ async fn a_hundred_children_end_at_once_and_a_busy_parent_hears_each_in_turn() {
     assert_eq!(owed.len(), CHILDREN);
     assert_eq!(logs::begun_with(&lines, AgentId::ROOT), owed);
     let ended = lines.iter().filter_map(|line| match line.record.fact {
-        Fact::Ended { agent, .. } if agent != AgentId::ROOT => line.result.as_ref(),
+        TreeFact::Ended { agent, .. } if agent != AgentId::ROOT => line.result.as_ref(),
         _ => None,
     });
     let input = logs::last_request(&stage, root);
@@ -115,16 +115,21 @@ async fn waiting_parents_make_room_for_their_children() {
         spawns.join(", "),
         turns(PARENTS + 1, |n| format!(r#"{{ say = "heard {n}" }}"#)),
     );
-    let limits = Limits {
+    let limits = TreeLimits {
         max_threads: PARENTS,
-        ..Limits::default()
+        ..TreeLimits::default()
     };
     let stage = stage_with(&screenplay, limits).await;
     let mut actor = stage.start().await;
     let root = actor.session_id();
     actor.turn("begin").await;
-    actor.agents().quiet().await;
-    let agents = actor.agents().user().list(Scope::All, true).await.unwrap();
+    actor.agents().wait_until_idle().await;
+    let agents = actor
+        .agents()
+        .user()
+        .list(AgentScope::All, true)
+        .await
+        .unwrap();
     assert_eq!(agents.len(), 2 * PARENTS);
     for view in &agents {
         assert!(view.status.is_final(), "{view:?}");
@@ -166,7 +171,7 @@ async fn a_parent_that_waits_for_the_second_task_still_hears_of_the_first() {
             .map(|step| format!("[[scene.turn]]\nsteps = [{step}]\n"))
             .concat()
         ),
-        Limits::default(),
+        TreeLimits::default(),
     )
     .await;
     let mut actor = stage.start().await;
@@ -207,22 +212,27 @@ async fn a_model_that_spawns_in_a_loop_meets_the_limits() {
         turns(6, |_| spawns.join(", ")),
         turns(60, |n| format!(r#"{{ say = "heard {n}" }}"#)),
     );
-    let limits = Limits {
+    let limits = TreeLimits {
         max_agents: 8,
         max_depth: 2,
-        ..Limits::default()
+        ..TreeLimits::default()
     };
     let stage = stage_with(&screenplay, limits).await;
     let mut actor = stage.start().await;
     actor.turn("go wild").await;
-    actor.agents().quiet().await;
+    actor.agents().wait_until_idle().await;
     let refused = answers(&stage, &actor);
     let full = "the tree has 8 agents already ([agents] max_agents); close or prune finished";
     assert!(
         refused.iter().any(|text| text.contains(full)),
         "{refused:?}"
     );
-    let agents = actor.agents().user().list(Scope::All, true).await.unwrap();
+    let agents = actor
+        .agents()
+        .user()
+        .list(AgentScope::All, true)
+        .await
+        .unwrap();
     assert_eq!(agents.len(), 7);
     assert!(
         agents
@@ -261,7 +271,7 @@ async fn waits_that_could_not_end_are_refused() {
             .map(|step| format!("[[scene.turn]]\nsteps = [{step}]\n"))
             .concat()
         ),
-        Limits::default(),
+        TreeLimits::default(),
     )
     .await;
     let mut actor = stage.start().await;
@@ -270,7 +280,7 @@ async fn waits_that_could_not_end_are_refused() {
     actor.until(waiting).await;
     let desk = actor.agents().user();
     let on = WaitingOn::Child;
-    while desk.view("root").await.unwrap().status != (Status::Waiting { on }) {
+    while desk.view("root").await.unwrap().status != (CurrentStatus::Waiting { on }) {
         tokio::task::yield_now().await;
     }
     stage.write("go", "");
@@ -303,7 +313,7 @@ fn message(text: &str) -> AgentMessage {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_flood_of_messages_is_turned_away_when_the_inbox_is_full() {
-    use troupe_agents::tree::command::Urgency;
+    use troupe_agents::tree::command::SendUrgency;
     const SENT: usize = 10_000;
     const INBOX: usize = 256;
     let stage = stage_with(
@@ -322,7 +332,7 @@ async fn a_flood_of_messages_is_turned_away_when_the_inbox_is_full() {
             .map(|step| format!("[[scene.turn]]\nsteps = [{step}]\n"))
             .concat()
         ),
-        Limits::default(),
+        TreeLimits::default(),
     )
     .await;
     let mut actor = stage.start().await;
@@ -333,7 +343,7 @@ async fn a_flood_of_messages_is_turned_away_when_the_inbox_is_full() {
         let sent = desk.send(
             "/root/a",
             message(&format!("letter {n}.")),
-            Urgency::Regular,
+            SendUrgency::Regular,
         );
         if let Err(trouble) = sent.await {
             let full = "the inbox of agent 1 is full (256 messages); wait until it has taken some";
@@ -357,7 +367,7 @@ async fn a_flood_of_messages_is_turned_away_when_the_inbox_is_full() {
     assert_eq!(view.pending.messages, INBOX);
     stage.write("go", "");
     actor.until_task_ends().await;
-    actor.agents().quiet().await;
+    actor.agents().wait_until_idle().await;
     let input = logs::last_request(&stage, view.session);
     let heard = logs::texts(&input, "message").concat();
     for n in 0..INBOX {
@@ -369,7 +379,7 @@ async fn a_flood_of_messages_is_turned_away_when_the_inbox_is_full() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_huge_message_arrives_whole_and_is_there_after_a_restart() {
-    use troupe_agents::tree::command::Urgency;
+    use troupe_agents::tree::command::SendUrgency;
     let stage = stage_with(
         &[
             script::scene("errand", &script::answers(3, "read")),
@@ -385,7 +395,7 @@ async fn a_huge_message_arrives_whole_and_is_there_after_a_restart() {
             ),
         ]
         .concat(),
-        Limits::default(),
+        TreeLimits::default(),
     )
     .await;
     let mut actor = stage.start().await;
@@ -393,7 +403,9 @@ async fn a_huge_message_arrives_whole_and_is_there_after_a_restart() {
     actor.turn("go").await;
     let huge = "a word and ".repeat(40_000);
     let desk = actor.agents().user();
-    let sent = desk.send("/root/a", message(&huge), Urgency::Regular).await;
+    let sent = desk
+        .send("/root/a", message(&huge), SendUrgency::Regular)
+        .await;
     sent.unwrap();
     actor.until_task_ends().await;
     let result = desk.result("/root/a", None).await.unwrap();
@@ -404,6 +416,6 @@ async fn a_huge_message_arrives_whole_and_is_there_after_a_restart() {
     actor.shut_down().await;
     let actor = stage.resume(root).await;
     let view = actor.agents().user().view("/root/a").await.unwrap();
-    assert_eq!(view.status, Status::Completed);
+    assert_eq!(view.status, CurrentStatus::Completed);
     actor.shut_down().await;
 }

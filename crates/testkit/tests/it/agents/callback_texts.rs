@@ -3,7 +3,7 @@
 use expect_test::expect;
 use serde_json::{Value, json};
 use troupe_agents::Family;
-use troupe_agents::desk::CallbackChoice;
+use troupe_agents::tree_access::CallbackChoice;
 use troupe_protocol::spawn::CallbackConfig;
 use troupe_protocol::tree::CallbackMode;
 use troupe_protocol::{AgentId, EventMsg};
@@ -91,7 +91,7 @@ async fn a_spawn_says_what_its_callback_has_in_it() {
     actor.turn("next").await;
     actor.until_task_ends().await;
     actor.turn("next").await;
-    actor.agents().quiet().await;
+    actor.agents().wait_until_idle().await;
     let told = called(&stage, &actor).await;
     let told: Vec<_> = told.iter().filter(|text| *text != "next").collect();
     assert_eq!(told.len(), 2, "{told:#?}");
@@ -314,7 +314,7 @@ async fn a_parent_can_be_told_less_or_nothing_at_all() {
         })
         .await;
         let actor = open(&stage).await;
-        actor.agents().quiet().await;
+        actor.agents().wait_until_idle().await;
         let root = actor.session_id();
         let told = called(&stage, &actor).await;
         end(actor).await;

@@ -5,14 +5,14 @@ use std::sync::Arc;
 use expect_test::expect;
 use serde_json::json;
 use troupe_agents::Family;
-use troupe_agents::desk::{CallbackChoice, StopRequest};
-use troupe_agents::tree::command::{StopMode, Urgency};
+use troupe_agents::tree::command::{SendUrgency, StopMode};
+use troupe_agents::tree_access::{CallbackChoice, TreeStopRequest};
 use troupe_protocol::input::UserInput;
 use troupe_protocol::item::TurnItem;
 use troupe_protocol::rollout::RolloutRecord;
-use troupe_protocol::tree::{AgentLine, CallbackMode, Fact, MessageId, MessageMetadata};
-use troupe_protocol::{AgentId, EventMsg, Fragment, Op, ResponseItem, SessionId, StopVerb};
-use troupe_store::Position;
+use troupe_protocol::tree::{AgentLine, CallbackMode, MessageId, MessageMetadata, TreeFact};
+use troupe_protocol::{AgentId, ContextFragment, EventMsg, Op, ResponseItem, SessionId, StopVerb};
+use troupe_store::LogPosition;
 use troupe_testkit::Stage;
 
 use super::cast::{
@@ -68,12 +68,18 @@ async fn a_callback_says_what_it_is_in_the_item_and_in_the_rollout() {
 
 /// What the lines `response_item` of a log say about messages of the engine.
 async fn marked_items(stage: &Stage, session: SessionId) -> Vec<MessageMetadata> {
-    let read = stage.store().read_all(session, Position(0)).await.unwrap();
+    let read = stage
+        .store()
+        .read_all(session, LogPosition(0))
+        .await
+        .unwrap();
     let records = read.lines.iter().map(|line| line.record().unwrap().record);
     records
         .filter_map(|record| match record {
             // A transcript shows it as a note.
-            RolloutRecord::ResponseItem(item) if item.fragment() == Some(Fragment::Callback) => {
+            RolloutRecord::ResponseItem(item)
+                if item.fragment() == Some(ContextFragment::Callback) =>
+            {
                 match item {
                     ResponseItem::Message { metadata, .. } => metadata.map(|metadata| *metadata),
                     _ => None,
@@ -116,7 +122,7 @@ async fn what_a_callback_begins_is_answered_in_the_shape_that_was_asked_for() {
 }
 
 fn ends(line: &AgentLine, of: AgentId) -> bool {
-    matches!(line.record.fact, Fact::Ended { agent, .. } if agent == of)
+    matches!(line.record.fact, TreeFact::Ended { agent, .. } if agent == of)
 }
 
 #[tokio::test]
@@ -175,10 +181,10 @@ async fn once_is_for_the_first_task_and_persistent_for_each() {
         let desk = actor.agents().user();
         let choice = CallbackChoice { mode, config: None };
         desk.spawn(wish(&stage, "work", choice)).await.unwrap();
-        actor.agents().quiet().await;
-        let sent = desk.send("1", message("more"), Urgency::Regular).await;
+        actor.agents().wait_until_idle().await;
+        let sent = desk.send("1", message("more"), SendUrgency::Regular).await;
         sent.unwrap();
-        actor.agents().quiet().await;
+        actor.agents().wait_until_idle().await;
         let root = actor.session_id();
         end(actor).await;
         let lines = lines(&stage, root).await;
@@ -202,7 +208,7 @@ async fn what_a_wait_has_told_is_not_told_again() {
     let root = [&*spawn("work", "kid"), &wait, "{ say = 'waited' }"];
     let stage = stage("", &root, &[Family::Agents]).await;
     let actor = open(&stage).await;
-    actor.agents().quiet().await;
+    actor.agents().wait_until_idle().await;
     let session = actor.session_id();
     assert!(called(&stage, &actor).await.is_empty());
     assert_eq!(depths(&actor, 0), [(1, 0), (0, 0)]);
@@ -273,8 +279,8 @@ async fn a_child_of_a_fork_calls_the_fork_and_not_whom_it_was_forked_from() {
     end(actor).await;
 }
 
-fn stop(verb: StopVerb, target: &str) -> StopRequest {
-    StopRequest {
+fn stop(verb: StopVerb, target: &str) -> TreeStopRequest {
+    TreeStopRequest {
         verb,
         targets: vec![target.to_owned()],
         mode: StopMode::Act,
@@ -304,12 +310,12 @@ async fn a_parent_hears_of_stops_that_were_not_its_own() {
         .await
         .unwrap();
     desk.stop(stop(StopVerb::Cancel, "/root/b")).await.unwrap();
-    let urgent = desk.send("/root/d", message("instead"), Urgency::Interrupt);
+    let urgent = desk.send("/root/d", message("instead"), SendUrgency::Interrupt);
     urgent.await.unwrap();
     actor.until(has_mail(0, 3, 0)).await;
     stage.write("go", "");
     actor.until_task_ends().await;
-    actor.agents().quiet().await;
+    actor.agents().wait_until_idle().await;
     let session = actor.session_id();
     let mut told = called(&stage, &actor).await;
     told.sort();
@@ -344,7 +350,7 @@ async fn nobody_but_an_agent_itself_writes_its_status() {
     let stage = stage(&children, &root, &[Family::Agents]).await;
     let actor = open(&stage).await;
     let session = actor.session_id();
-    actor.agents().quiet().await;
+    actor.agents().wait_until_idle().await;
     let mut sessions: Vec<_> = agents(&actor)
         .await
         .iter()
@@ -357,12 +363,12 @@ async fn nobody_but_an_agent_itself_writes_its_status() {
         let lines = stage.store().agent_lines(session).await.unwrap().lines;
         for (_, line) in lines {
             assert_eq!(line.record.log, owner, "{line:?}");
-            if let Fact::Started { agent, .. }
-            | Fact::Took { agent, .. }
-            | Fact::Ended { agent, .. }
-            | Fact::Halted { agent, .. }
-            | Fact::Consumed { agent, .. }
-            | Fact::Shut { agent } = line.record.fact
+            if let TreeFact::Started { agent, .. }
+            | TreeFact::Took { agent, .. }
+            | TreeFact::Ended { agent, .. }
+            | TreeFact::Halted { agent, .. }
+            | TreeFact::Consumed { agent, .. }
+            | TreeFact::Shut { agent } = line.record.fact
             {
                 statuses += 1;
                 assert_eq!(agent, owner, "{line:?}");
@@ -390,7 +396,7 @@ async fn an_end_its_result_and_its_callback_are_one_line() {
     assert!(line.message.is_some());
     assert!(matches!(
         line.record.fact,
-        Fact::Ended {
+        TreeFact::Ended {
             callback: Some(_),
             ..
         }
@@ -454,7 +460,7 @@ async fn where_a_child_comes_from_is_kept() {
     let births: Vec<_> = lines
         .iter()
         .filter_map(|line| match &line.record.fact {
-            Fact::Born(birth) => Some((birth, line.spec.as_ref().unwrap())),
+            TreeFact::Born(birth) => Some((birth, line.spec.as_ref().unwrap())),
             _ => None,
         })
         .collect();

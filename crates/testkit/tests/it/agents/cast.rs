@@ -1,14 +1,14 @@
 //! What the root hears of its children, and plays whose root also speaks between its calls.
 
 use serde_json::{Value, json};
-use troupe_agents::desk::{AgentView, CallbackChoice, SpawnRequest, Turn};
-use troupe_agents::{Family, Options};
+use troupe_agents::tree_access::{AgentView, CallbackChoice, SpawnContext, SpawnRequest};
+use troupe_agents::{Family, TreeOptions};
 use troupe_protocol::agent::{AgentOrigin, AgentStatus, SubagentLifecycle};
 use troupe_protocol::input::UserInput;
 use troupe_protocol::policy::{ApprovalPolicy, CollaborationMode, SandboxPolicy};
 use troupe_protocol::spawn::HistoryShare;
 use troupe_protocol::tree::{
-    AgentLine, AgentMessage, Fact, MailKind, MessageId, OnParentInterrupt,
+    AgentLine, AgentMessage, MailKind, MessageId, OnParentInterrupt, TreeFact,
 };
 use troupe_protocol::{AgentId, EventMsg, SessionId, SubmissionId};
 use troupe_testkit::{Actor, Stage};
@@ -198,7 +198,11 @@ pub fn spawn_agent(message: &str, name: &str) -> String {
 }
 
 /// A play of the family `agents`, in a tree that is made as `adjust` says.
-pub async fn stage_with(children: &str, root: &[&str], adjust: impl FnOnce(&mut Options)) -> Stage {
+pub async fn stage_with(
+    children: &str,
+    root: &[&str],
+    adjust: impl FnOnce(&mut TreeOptions),
+) -> Stage {
     let stage = Stage::new(&plot(children, root)).await;
     let mut options = stage.tree_options(&[Family::Agents]);
     adjust(&mut options);
@@ -260,7 +264,7 @@ pub fn wish(stage: &Stage, prompt: &str, callback: CallbackChoice) -> SpawnReque
         on_parent_interrupt: OnParentInterrupt::KeepRunning,
         callback,
         thread_note: None,
-        turn: Turn::from(&context),
+        turn: SpawnContext::from(&context),
     }
 }
 
@@ -278,7 +282,7 @@ pub async fn begun(stage: &Stage, root: SessionId, agent: AgentId) -> (usize, bo
     let lines = lines(stage, root).await;
     let facts = || lines.iter().map(|line| &line.record.fact);
     let interrupt = facts().find_map(|fact| match fact {
-        Fact::Sent { to, envelope } if *to == agent => match envelope.kind {
+        TreeFact::Sent { to, envelope } if *to == agent => match envelope.kind {
             MailKind::Interrupt { .. } => Some(envelope.id),
             MailKind::Regular { .. } | MailKind::Callback { .. } => None,
         },
@@ -286,7 +290,7 @@ pub async fn begun(stage: &Stage, root: SessionId, agent: AgentId) -> (usize, bo
     });
     let starts: Vec<Option<MessageId>> = facts()
         .filter_map(|fact| match fact {
-            Fact::Started {
+            TreeFact::Started {
                 agent: starter,
                 message,
                 ..

@@ -68,7 +68,7 @@ async fn closing_an_agent_closes_everything_below_it_and_kills_its_commands() {
             pair("/root/elder/grandkid", "close")
         ]
     );
-    actor.agents().quiet().await;
+    actor.agents().wait_until_idle().await;
     for view in agents(&actor).await {
         assert_eq!(view.wire_status(), AgentStatus::Shutdown, "{}", view.path);
     }
@@ -100,7 +100,7 @@ async fn a_close_is_told_at_the_root_for_agents_of_any_depth_and_to_parents() {
             actor.until(is_shut).await;
         }
     }
-    actor.agents().quiet().await;
+    actor.agents().wait_until_idle().await;
     let agents = agents(&actor).await;
     for view in &agents {
         let lives: Vec<AgentStatus> = seen(&actor)
@@ -227,7 +227,7 @@ async fn the_root_closes_whom_it_wants_and_a_second_close_changes_nothing() {
     assert_eq!(touched(&again), []);
     let nobody = &answers(&stage, &actor).await[7];
     assert!(nobody.starts_with("no agent \"nobody\""), "{nobody}");
-    actor.agents().quiet().await;
+    actor.agents().wait_until_idle().await;
     let elder = agent(&actor, "/root/elder").await;
     assert_eq!(
         elder.wire_status(),

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use serde_json::{Map, Value, json};
-use troupe_agents::desk::CallbackChoice;
-use troupe_agents::{Family, Options, SettingsReader, TreeSettings};
+use troupe_agents::tree_access::CallbackChoice;
+use troupe_agents::{Family, SettingsReader, TreeOptions, TreeSettings};
 use troupe_engine::ConfigureError;
 use troupe_protocol::op::{ConfigureSession, ForkPoint, Op};
 use troupe_protocol::tree::CallbackMode;
@@ -16,7 +16,7 @@ use super::play::{end, requests_of, scene, until_there};
 
 /// Reads `agents.enabled` and `agents.max_depth`, as the program does.
 #[derive(Debug)]
-struct Reader(Options);
+struct Reader(TreeOptions);
 
 impl SettingsReader for Reader {
     fn read(
@@ -71,7 +71,7 @@ async fn made(stage: &Stage, actor: &Actor, prompt: &str) {
     let request = wish(stage, prompt, CallbackChoice::default());
     let desk = actor.agents().user();
     desk.spawn(request).await.unwrap();
-    actor.agents().quiet().await;
+    actor.agents().wait_until_idle().await;
 }
 
 fn tools(stage: &Stage, session: SessionId) -> Vec<String> {
@@ -131,12 +131,12 @@ async fn a_reconfigure_changes_how_children_at_work_call_back() {
     let address = kid.session.to_string();
     configure(&mut actor, json!({"agents.callback.enabled": false})).await;
     stage.write("gate", "");
-    actor.agents().quiet().await;
-    let urgency = troupe_agents::tree::command::Urgency::Regular;
+    actor.agents().wait_until_idle().await;
+    let urgency = troupe_agents::tree::command::SendUrgency::Regular;
     desk.send(&address, message("go on"), urgency)
         .await
         .unwrap();
-    actor.agents().quiet().await;
+    actor.agents().wait_until_idle().await;
     assert_eq!(called(&stage, &actor).await, Vec::<String>::new());
     configure(
         &mut actor,
@@ -146,7 +146,7 @@ async fn a_reconfigure_changes_how_children_at_work_call_back() {
     desk.send(&address, message("once more"), urgency)
         .await
         .unwrap();
-    actor.agents().quiet().await;
+    actor.agents().wait_until_idle().await;
     assert_eq!(called(&stage, &actor).await.len(), 1);
     let session = actor.session_id();
     end(actor).await;
@@ -156,7 +156,7 @@ async fn a_reconfigure_changes_how_children_at_work_call_back() {
     desk.send(&address, message("and again"), urgency)
         .await
         .unwrap();
-    actor.agents().quiet().await;
+    actor.agents().wait_until_idle().await;
     assert_eq!(called(&stage, &actor).await.len(), 2);
     end(actor).await;
 }
@@ -172,18 +172,18 @@ async fn a_child_whose_caller_wants_no_callback_stays_silent_after_a_reconfigure
     };
     let desk = actor.agents().user();
     let kid = desk.spawn(wish(&stage, "one", silent)).await.unwrap().view;
-    actor.agents().quiet().await;
+    actor.agents().wait_until_idle().await;
     configure(
         &mut actor,
         json!({"agents.callback.template": "{{status}}"}),
     )
     .await;
-    let urgency = troupe_agents::tree::command::Urgency::Regular;
+    let urgency = troupe_agents::tree::command::SendUrgency::Regular;
     let address = kid.session.to_string();
     desk.send(&address, message("go on"), urgency)
         .await
         .unwrap();
-    actor.agents().quiet().await;
+    actor.agents().wait_until_idle().await;
     assert_eq!(called(&stage, &actor).await, Vec::<String>::new());
     end(actor).await;
 }

@@ -3,13 +3,13 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use troupe_agents::tree::Status;
+use troupe_agents::tree::CurrentStatus;
 use troupe_agents::tree::lifecycle::Interruption;
-use troupe_agents::{Family, Recovery};
+use troupe_agents::{Family, RecoveryPolicy};
 use troupe_protocol::op::Op;
 use troupe_protocol::result::StopReason;
 use troupe_protocol::rollout::RolloutRecord;
-use troupe_protocol::tree::{End, Fact};
+use troupe_protocol::tree::{TaskEnding, TreeFact};
 use troupe_protocol::{AgentId, EventMsg};
 use troupe_testkit::{Actor, Stage};
 
@@ -19,14 +19,14 @@ use crate::it::faulty::Faulty;
 
 const CHILD: AgentId = AgentId(1);
 
-async fn stage_with(scenes: &[String], recovery: Recovery) -> Stage {
+async fn stage_with(scenes: &[String], recovery: RecoveryPolicy) -> Stage {
     let stage = Stage::new(&scenes.concat()).await;
     let mut options = stage.tree_options(&[Family::Agents, Family::Sessions]);
     options.recovery = recovery;
     stage.with_tree(options)
 }
 
-async fn status_of(actor: &Actor, agent: &str) -> Status {
+async fn status_of(actor: &Actor, agent: &str) -> CurrentStatus {
     let view = actor.agents().user().view(agent).await;
     view.expect("the agent is one of the tree").status
 }
@@ -75,7 +75,7 @@ async fn a_compacted_parent_still_has_its_children_and_hears_of_them() {
                 .concat(),
             ),
         ],
-        Recovery::ContinueChildren,
+        RecoveryPolicy::ContinueChildren,
     )
     .await;
     let mut actor = stage.start().await;
@@ -96,7 +96,7 @@ async fn a_compacted_parent_still_has_its_children_and_hears_of_them() {
     let told = logs::texts(&logs::last_request(&stage, session), "message");
     let callbacks = told.iter().filter(|text| text.contains("[Troupe]"));
     assert_eq!(callbacks.count(), 1, "{told:?}");
-    assert_eq!(status_of(&actor, "/root/a").await, Status::Completed);
+    assert_eq!(status_of(&actor, "/root/a").await, CurrentStatus::Completed);
     actor.shut_down().await;
 }
 
@@ -116,7 +116,7 @@ async fn taking_back_a_turn_takes_back_no_child() {
                 .concat(),
             ),
         ],
-        Recovery::Leave,
+        RecoveryPolicy::Leave,
     )
     .await;
     let mut actor = stage.start().await;
@@ -126,16 +126,16 @@ async fn taking_back_a_turn_takes_back_no_child() {
     actor
         .until(|msg| matches!(msg, EventMsg::ThreadRolledBack { .. }))
         .await;
-    assert_eq!(status_of(&actor, "/root/a").await, Status::Completed);
+    assert_eq!(status_of(&actor, "/root/a").await, CurrentStatus::Completed);
     actor.shut_down().await;
 
     let mut actor = stage.resume(session).await;
-    assert_eq!(status_of(&actor, "/root/a").await, Status::Completed);
+    assert_eq!(status_of(&actor, "/root/a").await, CurrentStatus::Completed);
     let result = actor.agents().user().result("/root/a", None).await.unwrap();
     assert_eq!(result.last_message.as_deref(), Some("found 0"));
     let events = actor.turn("what now?").await;
     assert_eq!(said(&events), Some("heard 1"));
-    actor.agents().quiet().await;
+    actor.agents().wait_until_idle().await;
     let lines = logs::read(&*stage.store(), session).await;
     assert_eq!(logs::consumed(&lines).len(), 1);
     assert_eq!(logs::begun_with(&lines, AgentId::ROOT), []);
@@ -162,7 +162,7 @@ async fn a_child_that_cannot_be_set_up_has_failed_to_start_and_the_others_go_on(
                 .concat(),
             ),
         ],
-        Recovery::Leave,
+        RecoveryPolicy::Leave,
     )
     .await
     .adjusting(move |_| {
@@ -182,8 +182,8 @@ async fn a_child_that_cannot_be_set_up_has_failed_to_start_and_the_others_go_on(
         assert_eq!(result.session_id, view.session);
         messages.push((view.status, result.stop));
     }
-    messages.sort_by_key(|(status, _)| *status == Status::Completed);
-    assert_eq!(messages[0].0, Status::Errored, "{messages:?}");
+    messages.sort_by_key(|(status, _)| *status == CurrentStatus::Completed);
+    assert_eq!(messages[0].0, CurrentStatus::Errored, "{messages:?}");
     let StopReason::FailedToStart { message } = &messages[0].1 else {
         panic!("{messages:?}");
     };
@@ -213,7 +213,7 @@ async fn a_session_that_panics_has_failed_and_its_parent_is_called_back() {
                 .concat(),
             ),
         ],
-        Recovery::Leave,
+        RecoveryPolicy::Leave,
     )
     .await
     .keeping_in(Arc::new(store.clone()));
@@ -229,7 +229,7 @@ async fn a_session_that_panics_has_failed_and_its_parent_is_called_back() {
     stage.write("go", "");
     let events = actor.until_task_ends().await;
     assert_eq!(said(&events), Some("heard 0"));
-    assert_eq!(status_of(&actor, "/root/a").await, Status::Errored);
+    assert_eq!(status_of(&actor, "/root/a").await, CurrentStatus::Errored);
     let result = actor.agents().user().result("/root/a", None).await.unwrap();
     assert_ne!(result.stop, StopReason::Completed);
     actor.shut_down().await;
@@ -262,7 +262,7 @@ async fn an_interrupted_parent_takes_its_sessions_along_and_leaves_its_agents_at
                 .concat(),
             ),
         ],
-        Recovery::Leave,
+        RecoveryPolicy::Leave,
     )
     .await;
     let mut actor = stage.start().await;
@@ -280,20 +280,20 @@ async fn an_interrupted_parent_takes_its_sessions_along_and_leaves_its_agents_at
     while !desk.view("1").await.unwrap().status.is_final() {
         tokio::task::yield_now().await;
     }
-    assert_eq!(status_of(&actor, "1").await, Status::Cancelled);
+    assert_eq!(status_of(&actor, "1").await, CurrentStatus::Cancelled);
     assert_eq!(processes_with("sleep 86422"), [""; 0]);
     assert_eq!(processes_with("sleep 86423"), [""; 0]);
     assert!(!status_of(&actor, "2").await.is_final());
     stage.write("go", "");
-    actor.agents().quiet().await;
-    assert_eq!(status_of(&actor, "2").await, Status::Completed);
+    actor.agents().wait_until_idle().await;
+    assert_eq!(status_of(&actor, "2").await, CurrentStatus::Completed);
     let result = desk.result("1", None).await.unwrap();
     assert!(matches!(result.stop, StopReason::Cancelled { .. }));
     actor.shut_down().await;
     let lines = logs::read(&*stage.store(), session).await;
     assert!(matches!(
         logs::ends_of(&lines, CHILD)[..],
-        [End::Cancelled { .. }]
+        [TaskEnding::Cancelled { .. }]
     ));
 }
 
@@ -319,7 +319,7 @@ async fn what_a_shutdown_cut_off_goes_on_when_it_is_asked_to() {
                 .concat(),
             ),
         ],
-        Recovery::ContinueChildren,
+        RecoveryPolicy::ContinueChildren,
     )
     .await;
     let mut actor = stage.start().await;
@@ -330,12 +330,15 @@ async fn what_a_shutdown_cut_off_goes_on_when_it_is_asked_to() {
     assert_eq!(processes_with("sleep 86424"), [""; 0]);
     let lines = logs::read(&*stage.store(), session).await;
     let why = Interruption::Shutdown;
-    assert_eq!(logs::ends_of(&lines, CHILD), [End::Interrupted { why }]);
+    assert_eq!(
+        logs::ends_of(&lines, CHILD),
+        [TaskEnding::Interrupted { why }]
+    );
 
     let mut actor = stage.resume(session).await;
     let events = actor.until_task_ends().await;
     assert_eq!(said(&events), Some("heard 0"));
-    assert_eq!(status_of(&actor, "/root/a").await, Status::Completed);
+    assert_eq!(status_of(&actor, "/root/a").await, CurrentStatus::Completed);
     let view = actor.agents().user().view("/root/a").await.unwrap();
     let asked = logs::texts(&logs::last_request(&stage, view.session), "message");
     assert!(asked.concat().contains("go on with your task"), "{asked:?}");
@@ -343,11 +346,12 @@ async fn what_a_shutdown_cut_off_goes_on_when_it_is_asked_to() {
 
     // What is finished is not asked again.
     let actor = stage.resume(session).await;
-    actor.agents().quiet().await;
+    actor.agents().wait_until_idle().await;
     actor.shut_down().await;
     let lines = logs::read(&*stage.store(), session).await;
     assert_eq!(logs::ends_of(&lines, CHILD).len(), 2);
-    let sent =
-        |line: &&troupe_protocol::tree::AgentLine| matches!(line.record.fact, Fact::Sent { .. });
+    let sent = |line: &&troupe_protocol::tree::AgentLine| {
+        matches!(line.record.fact, TreeFact::Sent { .. })
+    };
     assert_eq!(lines.iter().filter(sent).count(), 1);
 }

@@ -43,7 +43,7 @@ async fn check(family: Family, spawn: Cue, wait: impl Fn(SessionId) -> Cue, expe
     assert_eq!(told.len(), 2, "{told:?}");
     assert_eq!(told[0], told[1]);
     expected.assert_eq(&told[0]);
-    actor.agents().quiet().await;
+    actor.agents().wait_until_idle().await;
     assert_eq!(agent(&actor, "1").await.pending.messages, 0);
     end(actor).await;
 }

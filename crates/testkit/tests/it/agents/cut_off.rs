@@ -1,7 +1,7 @@
 //! What was under way when the engine died, and who hears of it afterwards.
 
 use serde_json::json;
-use troupe_agents::{Family, Recovery};
+use troupe_agents::{Family, RecoveryPolicy};
 use troupe_protocol::approval::ReviewDecision;
 use troupe_protocol::policy::{ApprovalPolicy, SandboxPolicy};
 use troupe_protocol::result::StopReason;
@@ -61,7 +61,7 @@ async fn an_approval_that_was_open_is_withdrawn_and_asked_for_again() {
     let children = scene("ask first", &[&touch, "{ say = 'done' }"]);
     let after = wreck
         .stage(&plot(&children, &[]), |options| {
-            options.recovery = Recovery::ContinueChildren;
+            options.recovery = RecoveryPolicy::ContinueChildren;
         })
         .await
         .approval(ApprovalPolicy::Untrusted)

@@ -1,7 +1,7 @@
 //! A child whose engine was killed between making its log and writing the first line.
 
-use troupe_agents::tree::Status;
-use troupe_agents::{Family, Recovery};
+use troupe_agents::tree::CurrentStatus;
+use troupe_agents::{Family, RecoveryPolicy};
 use troupe_testkit::Stage;
 
 use super::logs;
@@ -20,12 +20,12 @@ async fn a_child_whose_log_is_empty_has_not_begun_and_begins_with_the_resume() {
     let scenes = [scene("errand", &errand), root(&parent.concat())];
     let stage = Stage::new(&scenes.concat()).await;
     let mut options = stage.tree_options(&[Family::Agents]);
-    options.recovery = Recovery::Continue;
+    options.recovery = RecoveryPolicy::Continue;
     let stage = stage.with_tree(options);
     let mut actor = stage.start().await;
     let session = actor.session_id();
     actor.turn("begin").await;
-    actor.agents().quiet().await;
+    actor.agents().wait_until_idle().await;
     let child = actor.agents().user().view("/root/a").await.unwrap();
     actor.shut_down().await;
 
@@ -39,9 +39,9 @@ async fn a_child_whose_log_is_empty_has_not_begun_and_begins_with_the_resume() {
     std::fs::write(&of_child, "").unwrap();
 
     let actor = stage.resume(session).await;
-    actor.agents().quiet().await;
+    actor.agents().wait_until_idle().await;
     let child = actor.agents().user().view("/root/a").await.unwrap();
-    assert_eq!(child.status, Status::Completed);
+    assert_eq!(child.status, CurrentStatus::Completed);
     let log = std::fs::read_to_string(logs::path_of(&stage, child.session)).unwrap();
     assert!(log.contains("found"), "{log}");
     actor.shut_down().await;

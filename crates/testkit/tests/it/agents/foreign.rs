@@ -2,10 +2,10 @@
 
 use serde_json::json;
 use troupe_agents::Family;
-use troupe_agents::desk::CallbackChoice;
+use troupe_agents::tree_access::CallbackChoice;
 use troupe_protocol::AgentId;
 use troupe_protocol::op::{ConfigureSession, ForkPoint};
-use troupe_protocol::tree::{CallbackMode, Fact};
+use troupe_protocol::tree::{CallbackMode, TreeFact};
 use troupe_testkit::{Actor, Stage};
 
 use super::cast::{lines, open, spawn_agent, stage, wish};
@@ -41,7 +41,7 @@ async fn with_two_children() -> (Stage, Actor) {
     let root = [&*first, &second, &both, &other, "{ say = 'both are done' }"];
     let stage = stage(&anew, &root, &[Family::Agents]).await;
     let actor = open(&stage).await;
-    actor.agents().quiet().await;
+    actor.agents().wait_until_idle().await;
     (stage, actor)
 }
 
@@ -83,7 +83,7 @@ async fn a_fork_that_made_nobody_yet_counts_on_after_a_resume_too() {
     end(resumed).await;
     let lines = lines(&stage, session).await;
     let above = lines.iter().find_map(|line| match line.record.fact {
-        Fact::Rooted { above, .. } => above,
+        TreeFact::Rooted { above, .. } => above,
         _ => None,
     });
     assert_eq!(above, Some(AgentId(2)));

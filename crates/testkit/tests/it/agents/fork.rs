@@ -3,9 +3,9 @@
 use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
-use troupe_agents::desk::{LogsQuery, StopRequest};
-use troupe_agents::tree::command::{StopMode, Urgency};
-use troupe_agents::{Family, Options};
+use troupe_agents::tree::command::{SendUrgency, StopMode};
+use troupe_agents::tree_access::{LogsQuery, TreeStopRequest};
+use troupe_agents::{Family, TreeOptions};
 use troupe_protocol::op::{ConfigureSession, ForkPoint};
 use troupe_protocol::tree::AgentMessage;
 use troupe_protocol::{EventMsg, ItemId, Op, SessionId, StopVerb, TurnItem};
@@ -140,7 +140,7 @@ async fn a_fork_that_waited_in_line_knows_what_its_parent_knew_when_it_made_it()
         "spawn_agent",
         json!({"message": "hold", "task_name": "first"}),
     );
-    let one = |options: &mut Options| options.limits.max_threads = 1;
+    let one = |options: &mut TreeOptions| options.limits.max_threads = 1;
     let stage = stage_with(&children.concat(), &[hold, spawn(json!("all"))], one).await;
     let mut actor = play(&stage).await;
     actor.submit(Op::Compact).await;
@@ -148,7 +148,7 @@ async fn a_fork_that_waited_in_line_knows_what_its_parent_knew_when_it_made_it()
         .until(|msg| matches!(msg, EventMsg::ContextCompacted))
         .await;
     stage.write("gate", "");
-    actor.agents().quiet().await;
+    actor.agents().wait_until_idle().await;
 
     let kid = agent(&actor, "/root/kid").await;
     let child = requests_of(&stage, kid.session).remove(0);
@@ -400,9 +400,9 @@ async fn a_released_fork_goes_on_under_the_instructions_it_began_with() {
     let stage = cast::stage(&children, &[&spawn], &families).await;
     let actor = cast::open(&stage).await;
     let root = actor.session_id();
-    actor.agents().quiet().await;
+    actor.agents().wait_until_idle().await;
     let fork = agent(&actor, "2").await.session;
-    let release = StopRequest {
+    let release = TreeStopRequest {
         verb: StopVerb::Release,
         targets: vec!["2".to_owned()],
         mode: StopMode::Act,
@@ -413,8 +413,8 @@ async fn a_released_fork_goes_on_under_the_instructions_it_began_with() {
     let actor = stage.resume(root).await;
     let desk = actor.agents().user();
     let message = AgentMessage::text("are you there?");
-    desk.send("2", message, Urgency::Regular).await.unwrap();
-    actor.agents().quiet().await;
+    desk.send("2", message, SendUrgency::Regular).await.unwrap();
+    actor.agents().wait_until_idle().await;
     let requests = requests_of(&stage, fork);
     let [first, .., last] = requests.as_slice() else {
         panic!("{} requests", requests.len());

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 
 use jiff::{SignedDuration, Timestamp};
-use troupe_engine::Clock;
+use troupe_engine::SessionClock;
 use troupe_testkit::Actor;
 
 use super::play::agent;
@@ -19,9 +19,9 @@ impl Hands {
         Self(Arc::new(AtomicI64::new(seconds)))
     }
 
-    pub fn clock(&self) -> Clock {
+    pub fn clock(&self) -> SessionClock {
         let ahead = Arc::clone(&self.0);
-        Clock::new(move || {
+        SessionClock::new(move || {
             let ahead_s = ahead.load(Ordering::Relaxed);
             Timestamp::now() + SignedDuration::from_secs(ahead_s)
         })

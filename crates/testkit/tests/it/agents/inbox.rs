@@ -4,12 +4,12 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 use troupe_agents::Family;
-use troupe_agents::desk::StopRequest;
-use troupe_agents::tree::command::{StopMode, Urgency};
-use troupe_agents::tree::effect::{DeadWhy, HeldWhy, Receipt};
-use troupe_agents::tree::status::{Status, WaitingOn};
+use troupe_agents::tree::command::{SendUrgency, StopMode};
+use troupe_agents::tree::effect::{DeliveryReceipt, HoldReason, UndeliverableReason};
+use troupe_agents::tree::status::{CurrentStatus, WaitingOn};
+use troupe_agents::tree_access::TreeStopRequest;
 use troupe_protocol::op::{ConfigureSession, Op};
-use troupe_protocol::tree::Fact;
+use troupe_protocol::tree::TreeFact;
 use troupe_protocol::{AgentId, EventMsg, StopVerb};
 use troupe_testkit::{Actor, Stage};
 
@@ -23,7 +23,7 @@ fn spawn(prompt: &str) -> String {
     call(&("subagent_spawn", json!({"prompt": prompt, "label": prompt})))
 }
 
-async fn sent(actor: &Actor, to: &str, text: &str, urgency: Urgency) -> Receipt {
+async fn sent(actor: &Actor, to: &str, text: &str, urgency: SendUrgency) -> DeliveryReceipt {
     let desk = actor.agents().user();
     let sent = desk.send(to, message(text), urgency).await;
     sent.expect("the message is taken").receipt
@@ -48,14 +48,14 @@ async fn the_depth_of_an_inbox_is_told_with_every_message_and_when_it_is_taken()
     let stage = stage(&children, &root, &[Family::Subagents]).await;
     let mut actor = open_until_asked(&stage, 1).await;
     let receipts = [
-        sent(&actor, "1", "one", Urgency::Regular).await,
-        sent(&actor, "1", "two", Urgency::Regular).await,
+        sent(&actor, "1", "one", SendUrgency::Regular).await,
+        sent(&actor, "1", "two", SendUrgency::Regular).await,
     ];
     assert_eq!(
         receipts,
         [
-            Receipt::Queued { position: 1 },
-            Receipt::Queued { position: 2 }
+            DeliveryReceipt::Queued { position: 1 },
+            DeliveryReceipt::Queued { position: 2 }
         ]
     );
     stage.write("go", "");
@@ -87,10 +87,10 @@ async fn an_interrupt_goes_first_then_messages_then_callbacks() {
     while requests_of(&stage, session).len() < 2 {
         tokio::task::yield_now().await;
     }
-    sent(&actor, "1", "by the way", Urgency::Regular).await;
-    sent(&actor, "1", "drop that", Urgency::Interrupt).await;
+    sent(&actor, "1", "by the way", SendUrgency::Regular).await;
+    sent(&actor, "1", "drop that", SendUrgency::Interrupt).await;
     actor.until(has_mail(1, 2, 1)).await;
-    actor.agents().quiet().await;
+    actor.agents().wait_until_idle().await;
     let heard = heard(&stage, session);
     assert_eq!(heard[..3], ["middle", "drop that", "by the way"]);
     assert!(heard[3].starts_with("[Troupe]"), "{heard:?}");
@@ -99,7 +99,7 @@ async fn an_interrupt_goes_first_then_messages_then_callbacks() {
     // The interrupt and the message made one task, the callback another.
     let lines = lines(&stage, root).await;
     let begun = lines.iter().filter(
-        |line| matches!(line.record.fact, Fact::Started { agent, .. } if agent == AgentId(1)),
+        |line| matches!(line.record.fact, TreeFact::Started { agent, .. } if agent == AgentId(1)),
     );
     assert_eq!(begun.count(), 3);
 }
@@ -116,11 +116,14 @@ async fn an_interrupt_takes_the_place_of_a_task_that_has_not_begun() {
     let actor = open(&stage).await;
     // Both are asked before the session can begin with the first.
     let receipts = tokio::join!(
-        sent(&actor, "1", "one thing", Urgency::Regular),
-        sent(&actor, "1", "no, another", Urgency::Interrupt)
+        sent(&actor, "1", "one thing", SendUrgency::Regular),
+        sent(&actor, "1", "no, another", SendUrgency::Interrupt)
     );
-    assert_eq!(receipts, (Receipt::Delivered, Receipt::Delivered));
-    actor.agents().quiet().await;
+    assert_eq!(
+        receipts,
+        (DeliveryReceipt::Delivered, DeliveryReceipt::Delivered)
+    );
+    actor.agents().wait_until_idle().await;
     let session = agent(&actor, "1").await.session;
     assert_eq!(
         heard(&stage, session),
@@ -139,11 +142,11 @@ async fn of_interrupts_before_a_task_has_begun_the_newest_begins_it() {
     let stage = stage("", &root, &[Family::Subagents]).await;
     let actor = open(&stage).await;
     tokio::join!(
-        sent(&actor, "1", "this", Urgency::Interrupt),
-        sent(&actor, "1", "no, that", Urgency::Interrupt),
-        sent(&actor, "1", "by the way", Urgency::Regular)
+        sent(&actor, "1", "this", SendUrgency::Interrupt),
+        sent(&actor, "1", "no, that", SendUrgency::Interrupt),
+        sent(&actor, "1", "by the way", SendUrgency::Regular)
     );
-    actor.agents().quiet().await;
+    actor.agents().wait_until_idle().await;
     let session = agent(&actor, "1").await.session;
     assert_eq!(
         heard(&stage, session),
@@ -163,13 +166,13 @@ async fn a_cancel_behind_an_interrupt_ends_a_task_that_has_not_begun() {
     let actor = open(&stage).await;
     let desk = actor.agents().user();
     let (_, _, stopped) = tokio::join!(
-        sent(&actor, "1", "this", Urgency::Regular),
-        sent(&actor, "1", "no, that", Urgency::Interrupt),
+        sent(&actor, "1", "this", SendUrgency::Regular),
+        sent(&actor, "1", "no, that", SendUrgency::Interrupt),
         desk.stop(stop(StopVerb::Cancel))
     );
     stopped.unwrap();
-    actor.agents().quiet().await;
-    assert_eq!(agent(&actor, "1").await.status, Status::Cancelled);
+    actor.agents().wait_until_idle().await;
+    assert_eq!(agent(&actor, "1").await.status, CurrentStatus::Cancelled);
     end(actor).await;
 }
 
@@ -183,10 +186,10 @@ async fn an_interrupt_in_line_does_not_leave_the_prompt_to_a_task_of_its_own() {
     options.limits.max_threads = 1;
     let stage = stage.with_tree(options);
     let actor = open(&stage).await;
-    let receipt = sent(&actor, "2", "no, play", Urgency::Interrupt).await;
-    assert_eq!(receipt, Receipt::Queued { position: 1 });
+    let receipt = sent(&actor, "2", "no, play", SendUrgency::Interrupt).await;
+    assert_eq!(receipt, DeliveryReceipt::Queued { position: 1 });
     stage.write("gate", "");
-    actor.agents().quiet().await;
+    actor.agents().wait_until_idle().await;
     let session = agent(&actor, "2").await.session;
     assert_eq!(heard(&stage, session), ["work", "no, play"]);
     assert_eq!(requests_of(&stage, session).len(), 1);
@@ -208,7 +211,7 @@ async fn a_new_configuration_leaves_nobody_in_line() {
     actor
         .submit(Op::ConfigureSession(ConfigureSession::default()))
         .await;
-    actor.agents().quiet().await;
+    actor.agents().wait_until_idle().await;
     assert!(requests_of(&stage, session).is_empty(), "it never began");
     end(actor).await;
 }
@@ -219,10 +222,13 @@ async fn a_message_to_an_idle_agent_starts_it_however_urgent() {
     let root = [&*spawn("work"), &wait, "{ say = 'done' }"];
     let stage = stage("", &root, &[Family::Subagents]).await;
     let actor = open(&stage).await;
-    for (text, urgency) in [("more", Urgency::Regular), ("at once", Urgency::Interrupt)] {
+    for (text, urgency) in [
+        ("more", SendUrgency::Regular),
+        ("at once", SendUrgency::Interrupt),
+    ] {
         let receipt = sent(&actor, "1", text, urgency).await;
-        assert_eq!(receipt, Receipt::Delivered, "{text}");
-        actor.agents().quiet().await;
+        assert_eq!(receipt, DeliveryReceipt::Delivered, "{text}");
+        actor.agents().wait_until_idle().await;
     }
     let session = agent(&actor, "1").await.session;
     assert_eq!(heard(&stage, session), ["work", "more", "at once"]);
@@ -238,23 +244,23 @@ async fn a_message_to_a_waiting_agent_is_held_until_it_goes_on() {
     let stage = stage(&children, &root, &[Family::Subagents]).await;
     let actor = open_until_asked(&stage, 1).await;
     let on = WaitingOn::Child;
-    while agent(&actor, "1").await.status != (Status::Waiting { on }) {
+    while agent(&actor, "1").await.status != (CurrentStatus::Waiting { on }) {
         tokio::task::yield_now().await;
     }
-    let why = HeldWhy::Waiting(on);
+    let why = HoldReason::Waiting(on);
     assert_eq!(
-        sent(&actor, "1", "when you can", Urgency::Regular).await,
-        Receipt::Held { why }
+        sent(&actor, "1", "when you can", SendUrgency::Regular).await,
+        DeliveryReceipt::Held { why }
     );
     stage.write("go", "");
-    actor.agents().quiet().await;
+    actor.agents().wait_until_idle().await;
     let session = agent(&actor, "1").await.session;
     assert_eq!(heard(&stage, session), ["middle", "when you can"]);
     end(actor).await;
 }
 
-fn stop(verb: StopVerb) -> StopRequest {
-    StopRequest {
+fn stop(verb: StopVerb) -> TreeStopRequest {
+    TreeStopRequest {
         verb,
         targets: vec!["1".to_owned()],
         mode: StopMode::Act,
@@ -272,14 +278,14 @@ async fn a_message_to_one_who_is_being_stopped_waits_or_is_dead() {
     for (verb, receipt) in [
         (
             StopVerb::Interrupt,
-            Receipt::Held {
-                why: HeldWhy::Stopping,
+            DeliveryReceipt::Held {
+                why: HoldReason::Stopping,
             },
         ),
         (
             StopVerb::Cancel,
-            Receipt::Dead {
-                why: DeadWhy::Stopping,
+            DeliveryReceipt::Dead {
+                why: UndeliverableReason::Stopping,
             },
         ),
     ] {
@@ -290,11 +296,11 @@ async fn a_message_to_one_who_is_being_stopped_waits_or_is_dead() {
         // Both are asked before the session can answer the stop.
         let (stopped, received) = tokio::join!(
             desk.stop(stop(verb)),
-            sent(&actor, "1", "go on", Urgency::Regular)
+            sent(&actor, "1", "go on", SendUrgency::Regular)
         );
         stopped.unwrap();
         assert_eq!(received, receipt);
-        actor.agents().quiet().await;
+        actor.agents().wait_until_idle().await;
         let session = agent(&actor, "1").await.session;
         let heard = heard(&stage, session);
         let is_heard = heard.contains(&"go on".to_owned());
@@ -316,17 +322,17 @@ async fn a_message_to_a_closed_agent_is_dead_until_it_is_resumed() {
             *status == troupe_protocol::agent::AgentStatus::Shutdown
         }))
         .await;
-    let why = DeadWhy::Closed;
+    let why = UndeliverableReason::Closed;
     assert_eq!(
-        sent(&actor, "1", "hello?", Urgency::Regular).await,
-        Receipt::Dead { why }
+        sent(&actor, "1", "hello?", SendUrgency::Regular).await,
+        DeliveryReceipt::Dead { why }
     );
     desk.resume("1").await.unwrap();
     assert_eq!(
-        sent(&actor, "1", "hello!", Urgency::Regular).await,
-        Receipt::Delivered
+        sent(&actor, "1", "hello!", SendUrgency::Regular).await,
+        DeliveryReceipt::Delivered
     );
-    actor.agents().quiet().await;
+    actor.agents().wait_until_idle().await;
     let session = agent(&actor, "1").await.session;
     assert_eq!(heard(&stage, session), ["work", "hello!"]);
     end(actor).await;
@@ -464,7 +470,7 @@ async fn after_an_interrupt_of_the_parent_a_callback_is_held_until_the_next_word
     actor.until_task_ends().await;
     stage.write("go", "");
     actor.until(has_mail(0, 1, 0)).await;
-    actor.agents().quiet().await;
+    actor.agents().wait_until_idle().await;
     assert_eq!(agent(&actor, "root").await.pending.messages, 1, "it waits");
     assert_eq!(requests_of(&stage, actor.session_id()).len(), 2);
     actor.turn("I am back").await;

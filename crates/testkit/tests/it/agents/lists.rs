@@ -3,8 +3,8 @@
 
 use expect_test::expect;
 use serde_json::{Value, json};
-use troupe_agents::desk::{StopRequest, Trouble};
 use troupe_agents::tree::command::StopMode;
+use troupe_agents::tree_access::{TreeError, TreeStopRequest};
 use troupe_protocol::agent::SubagentLifecycle;
 use troupe_protocol::{EventMsg, StopVerb};
 
@@ -358,7 +358,7 @@ async fn a_result_outlives_prune_and_restart() {
     let stage = stage("", &cues).await;
     let mut actor = play(&stage).await;
     let kid = agent(&actor, "/root/kid").await;
-    let prune = StopRequest {
+    let prune = TreeStopRequest {
         verb: StopVerb::Prune,
         targets: vec!["/root/kid".to_owned()],
         mode: StopMode::Act,
@@ -410,7 +410,10 @@ async fn an_agent_at_work_has_no_result_yet() {
         "agent /root/kid has no finished task yet; wait for it first"
     );
     let missing = actor.agents().user().result("/root/kid", None).await;
-    assert!(matches!(missing, Err(Trouble::NoResult(_))), "{missing:?}");
+    assert!(
+        matches!(missing, Err(TreeError::NoResult(_))),
+        "{missing:?}"
+    );
     stage.write("gate", "");
     end(actor).await;
 }

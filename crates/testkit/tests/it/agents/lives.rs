@@ -166,7 +166,7 @@ async fn since_is_inclusive_and_before_is_not() {
     .await;
     let actor = play(&stage).await;
     let desk = actor.agents().user();
-    let query = |since_ms, before_ms| troupe_agents::desk::LogsQuery {
+    let query = |since_ms, before_ms| troupe_agents::tree_access::LogsQuery {
         limit: 200,
         bytes_max: None,
         since_ms,
@@ -200,10 +200,10 @@ async fn paging_back_through_logs_misses_nothing() {
     .await;
     let actor = play(&stage).await;
     let desk = actor.agents().user();
-    let query = |limit, before_ms| troupe_agents::desk::LogsQuery {
+    let query = |limit, before_ms| troupe_agents::tree_access::LogsQuery {
         limit,
         before_ms,
-        ..troupe_agents::desk::LogsQuery::default()
+        ..troupe_agents::tree_access::LogsQuery::default()
     };
     let all = desk.logs("1", query(200, None)).await.unwrap().events;
     let mut pages = Vec::new();
@@ -216,7 +216,7 @@ async fn paging_back_through_logs_misses_nothing() {
         before_ms = Some(first.timestamp_ms);
         pages.splice(0..0, page.events);
     }
-    let told = |events: Vec<troupe_agents::desk::LoggedEvent>| -> Vec<Value> {
+    let told = |events: Vec<troupe_agents::tree_access::LoggedEvent>| -> Vec<Value> {
         events.into_iter().map(|logged| logged.event).collect()
     };
     assert_eq!(told(pages), told(all));

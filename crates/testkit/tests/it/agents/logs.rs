@@ -4,13 +4,13 @@ use std::collections::VecDeque;
 use std::path::PathBuf;
 
 use serde_json::Value;
-use troupe_protocol::tree::{AgentLine, End, Fact, MessageId};
+use troupe_protocol::tree::{AgentLine, MessageId, TaskEnding, TreeFact};
 use troupe_protocol::{AgentId, SessionId};
-use troupe_store::Store;
+use troupe_store::SessionStore;
 use troupe_testkit::Stage;
 
 /// Reads the lines of a whole tree, in its order.
-pub async fn read(store: &dyn Store, root: SessionId) -> Vec<AgentLine> {
+pub async fn read(store: &dyn SessionStore, root: SessionId) -> Vec<AgentLine> {
     let mut found = Vec::new();
     let mut open = VecDeque::from([root]);
     while let Some(session) = open.pop_front() {
@@ -19,7 +19,7 @@ pub async fn read(store: &dyn Store, root: SessionId) -> Vec<AgentLine> {
             continue;
         };
         for (_, line) in lines.lines {
-            if let Fact::Born(birth) = &line.record.fact {
+            if let TreeFact::Born(birth) = &line.record.fact {
                 open.push_back(birth.session);
             }
             found.push(line);
@@ -34,7 +34,9 @@ pub fn callbacks_for(lines: &[AgentLine], target: AgentId) -> Vec<MessageId> {
     let facts = lines.iter().map(|line| &line.record.fact);
     facts
         .filter_map(|fact| match fact {
-            Fact::Ended { callback, .. } => callback.filter(|callback| callback.target == target),
+            TreeFact::Ended { callback, .. } => {
+                callback.filter(|callback| callback.target == target)
+            }
             _ => None,
         })
         .map(|callback| callback.id)
@@ -46,7 +48,7 @@ pub fn begun_with(lines: &[AgentLine], by: AgentId) -> Vec<MessageId> {
     let facts = lines.iter().map(|line| &line.record.fact);
     facts
         .filter_map(|fact| match fact {
-            Fact::Started { agent, message, .. } if *agent == by => *message,
+            TreeFact::Started { agent, message, .. } if *agent == by => *message,
             _ => None,
         })
         .collect()
@@ -57,7 +59,7 @@ pub fn consumed(lines: &[AgentLine]) -> Vec<MessageId> {
     let facts = lines.iter().map(|line| &line.record.fact);
     facts
         .filter_map(|fact| match fact {
-            Fact::Consumed { messages, .. } => Some(messages.clone()),
+            TreeFact::Consumed { messages, .. } => Some(messages.clone()),
             _ => None,
         })
         .flatten()
@@ -65,11 +67,11 @@ pub fn consumed(lines: &[AgentLine]) -> Vec<MessageId> {
 }
 
 /// How the tasks of an agent ended.
-pub fn ends_of(lines: &[AgentLine], of: AgentId) -> Vec<End> {
+pub fn ends_of(lines: &[AgentLine], of: AgentId) -> Vec<TaskEnding> {
     let facts = lines.iter().map(|line| &line.record.fact);
     facts
         .filter_map(|fact| match fact {
-            Fact::Ended { agent, end, .. } if *agent == of => Some(*end),
+            TreeFact::Ended { agent, end, .. } if *agent == of => Some(*end),
             _ => None,
         })
         .collect()
@@ -79,7 +81,7 @@ pub fn ends_of(lines: &[AgentLine], of: AgentId) -> Vec<End> {
 pub fn session_of(lines: &[AgentLine], agent: AgentId) -> SessionId {
     let facts = lines.iter().map(|line| &line.record.fact);
     let mut births = facts.filter_map(|fact| match fact {
-        Fact::Born(birth) if birth.agent == agent => Some(birth.session),
+        TreeFact::Born(birth) if birth.agent == agent => Some(birth.session),
         _ => None,
     });
     births.next().expect("the agent was born")

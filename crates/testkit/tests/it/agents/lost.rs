@@ -1,10 +1,10 @@
 //! Agents whose logs are gone.
 
 use serde_json::{Value, json};
-use troupe_agents::tree::Status;
-use troupe_agents::tree::command::Urgency;
-use troupe_agents::tree::effect::{DeadWhy, Receipt};
-use troupe_agents::{Family, Recovery};
+use troupe_agents::tree::CurrentStatus;
+use troupe_agents::tree::command::SendUrgency;
+use troupe_agents::tree::effect::{DeliveryReceipt, UndeliverableReason};
+use troupe_agents::{Family, RecoveryPolicy};
 use troupe_protocol::EventMsg;
 use troupe_protocol::agent::SubagentLifecycle;
 use troupe_protocol::tree::AgentMessage;
@@ -34,7 +34,7 @@ async fn with_a_finished_child() -> Stage {
     let scenes = [scene("errand", &errand.concat()), root(&parent.concat())];
     let stage = Stage::new(&scenes.concat()).await;
     let mut options = stage.tree_options(&[Family::Agents]);
-    options.recovery = Recovery::Continue;
+    options.recovery = RecoveryPolicy::Continue;
     stage.with_tree(options)
 }
 
@@ -44,9 +44,9 @@ async fn a_finished_child_whose_log_is_gone_is_lost_and_never_run_again() {
     let mut actor = stage.start().await;
     let session = actor.session_id();
     actor.turn("begin").await;
-    actor.agents().quiet().await;
+    actor.agents().wait_until_idle().await;
     let child = actor.agents().user().view("/root/a").await.unwrap();
-    assert_eq!(child.status, Status::Completed);
+    assert_eq!(child.status, CurrentStatus::Completed);
     actor.shut_down().await;
     std::fs::remove_file(logs::path_of(&stage, child.session)).unwrap();
     let requests = stage.requests().len();
@@ -54,16 +54,21 @@ async fn a_finished_child_whose_log_is_gone_is_lost_and_never_run_again() {
     let mut actor = stage.resume(session).await;
     let told = |msg: &EventMsg| matches!(msg, EventMsg::Warning { message } if message.contains("/root/a is lost"));
     actor.until(told).await;
-    actor.agents().quiet().await;
+    actor.agents().wait_until_idle().await;
     let desk = actor.agents().user();
-    assert_eq!(desk.view("/root/a").await.unwrap().status, Status::Lost);
+    assert_eq!(
+        desk.view("/root/a").await.unwrap().status,
+        CurrentStatus::Lost
+    );
     let refused = desk.resume("/root/a").await.unwrap_err().to_string();
     assert!(refused.contains("agent 1 is lost"), "{refused}");
     let words = AgentMessage::text("go on");
-    let sent = desk.send("/root/a", words, Urgency::Regular).await;
-    let dead = Receipt::Dead { why: DeadWhy::Lost };
+    let sent = desk.send("/root/a", words, SendUrgency::Regular).await;
+    let dead = DeliveryReceipt::Dead {
+        why: UndeliverableReason::Lost,
+    };
     assert_eq!(sent.unwrap().receipt, dead);
-    actor.agents().quiet().await;
+    actor.agents().wait_until_idle().await;
     assert_eq!(stage.requests().len(), requests, "no model was asked");
     assert_eq!(stage.read("ledger"), "ran\n", "no command ran again");
     actor.shut_down().await;
@@ -71,7 +76,7 @@ async fn a_finished_child_whose_log_is_gone_is_lost_and_never_run_again() {
 
 /// Ends the process of a tree, takes the log of one agent away, and takes the tree up again.
 async fn lose_the_log_of(stage: &Stage, actor: Actor, path: &str) -> Actor {
-    actor.agents().quiet().await;
+    actor.agents().wait_until_idle().await;
     let root = actor.session_id();
     let lost = actor.agents().user().view(path).await.unwrap().session;
     actor.shut_down().await;
@@ -167,7 +172,7 @@ async fn agents_below_a_lost_one_are_lost_too_and_their_numbers_are_not_given_ag
     let is_told = |msg: &EventMsg| matches!(msg, EventMsg::Warning { message } if message.contains("/root/a/b is lost"));
     assert!(told.iter().any(is_told), "{told:#?}");
     actor.turn("go on").await;
-    actor.agents().quiet().await;
+    actor.agents().wait_until_idle().await;
 
     let agents = play::agents(&actor).await;
     let listed: Vec<_> = agents
@@ -177,9 +182,9 @@ async fn agents_below_a_lost_one_are_lost_too_and_their_numbers_are_not_given_ag
     assert_eq!(
         listed,
         [
-            (1, "/root/a", Status::Lost),
-            (2, "/root/a/b", Status::Lost),
-            (3, "/root/c", Status::Completed),
+            (1, "/root/a", CurrentStatus::Lost),
+            (2, "/root/a/b", CurrentStatus::Lost),
+            (3, "/root/c", CurrentStatus::Completed),
         ]
     );
     // Its own log is there, and has the whole record.

@@ -2,7 +2,7 @@
 
 use expect_test::expect;
 use serde_json::json;
-use troupe_agents::tree::status::{Status, WaitingOn};
+use troupe_agents::tree::status::{CurrentStatus, WaitingOn};
 use troupe_protocol::agent::SubagentLifecycle;
 use troupe_protocol::{AgentId, EventMsg};
 use troupe_testkit::{Actor, Stage};
@@ -191,7 +191,7 @@ async fn a_queued_child_is_told_with_its_position() {
         ("shell_command", json!({"command": "touch gate"})),
         wait("second"),
     ];
-    let one = |options: &mut troupe_agents::Options| options.limits.max_threads = 1;
+    let one = |options: &mut troupe_agents::TreeOptions| options.limits.max_threads = 1;
     let stage = stage_with(&children, &cues, one).await;
     let actor = play(&stage).await;
     let second = agent(&actor, "/root/second").await;
@@ -216,7 +216,7 @@ async fn two_that_would_wait_for_each_other_are_told_so() {
     let cues = [spawn("wait for me", "kid"), wait("kid")];
     let stage = stage(&children, &cues).await;
     let actor = play(&stage).await;
-    actor.agents().quiet().await;
+    actor.agents().wait_until_idle().await;
     let kid = agent(&actor, "/root/kid").await;
     let mut told = answers_of(&stage, kid.session);
     told.push(answers(&stage, &actor).await.remove(1));
@@ -244,7 +244,7 @@ async fn a_wait_for_one_who_waits_for_somebody_else_too_is_no_circle() {
     let mut actor = begin(&stage).await;
     actor.until(is_running(2)).await;
     let on = WaitingOn::Child;
-    while agent(&actor, "/root/kid").await.status != (Status::Waiting { on }) {
+    while agent(&actor, "/root/kid").await.status != (CurrentStatus::Waiting { on }) {
         tokio::task::yield_now().await;
     }
     stage.write("kid-waits", "");

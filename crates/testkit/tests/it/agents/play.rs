@@ -4,11 +4,11 @@
 use std::fmt::Write as _;
 
 use serde_json::Value;
-use troupe_agents::desk::{AgentView, Scope};
-use troupe_agents::{Family, Options};
+use troupe_agents::tree_access::{AgentScope, AgentView};
+use troupe_agents::{Family, TreeOptions};
 use troupe_protocol::rollout::RolloutRecord;
 use troupe_protocol::{EventMsg, SessionId};
-use troupe_store::Position;
+use troupe_store::LogPosition;
 use troupe_testkit::{Actor, Stage};
 
 /// A call of a tool, with its arguments.
@@ -59,7 +59,11 @@ pub async fn stage(children: &str, cues: &[Cue]) -> Stage {
 }
 
 /// A stage whose tree is made as `adjust` says.
-pub async fn stage_with(children: &str, cues: &[Cue], adjust: impl FnOnce(&mut Options)) -> Stage {
+pub async fn stage_with(
+    children: &str,
+    cues: &[Cue],
+    adjust: impl FnOnce(&mut TreeOptions),
+) -> Stage {
     let stage = empty_stage(children, cues).await;
     let mut options = stage.tree_options(&[Family::Agents]);
     adjust(&mut options);
@@ -134,7 +138,7 @@ pub async fn answer(stage: &Stage, actor: &Actor, index: usize) -> Value {
 /// Returns everybody that was ever spawned, by number.
 pub async fn agents(actor: &Actor) -> Vec<AgentView> {
     let desk = actor.agents().user();
-    desk.list(Scope::All, true)
+    desk.list(AgentScope::All, true)
         .await
         .expect("the tree is there")
 }
@@ -196,7 +200,7 @@ pub fn seen(actor: &Actor) -> Vec<EventMsg> {
 /// Returns the lines of one session's log.
 pub async fn records(stage: &Stage, session: SessionId) -> Vec<RolloutRecord> {
     let store = stage.store();
-    let mut from = Position::default();
+    let mut from = LogPosition::default();
     let mut records = Vec::new();
     loop {
         let batch = store.read_all(session, from).await.expect("it has a log");
@@ -229,6 +233,6 @@ pub fn role(stage: &Stage, name: &str, text: &str) {
 
 /// Ends a play, and makes sure that everything ends.
 pub async fn end(actor: Actor) {
-    actor.agents().quiet().await;
+    actor.agents().wait_until_idle().await;
     actor.shut_down().await;
 }

@@ -1,9 +1,9 @@
 //! Agents that nobody needs at present are out of memory, and nobody can tell.
 
 use serde_json::json;
-use troupe_agents::tree::Status;
-use troupe_agents::tree::command::Urgency;
-use troupe_agents::tree::effect::Receipt;
+use troupe_agents::tree::CurrentStatus;
+use troupe_agents::tree::command::SendUrgency;
+use troupe_agents::tree::effect::DeliveryReceipt;
 use troupe_agents::tree::limits::RESIDENT_AGENTS_MAX;
 use troupe_testkit::{Actor, Stage};
 
@@ -29,7 +29,7 @@ async fn crowd() -> (Stage, Actor) {
     })
     .await;
     let actor = open(&stage).await;
-    actor.agents().quiet().await;
+    actor.agents().wait_until_idle().await;
     (stage, actor)
 }
 
@@ -38,8 +38,12 @@ async fn idle_agents_are_unloaded_and_come_back_when_they_are_addressed() {
     let (stage, actor) = crowd().await;
     let views = agents(&actor).await;
     assert_eq!(views.len(), CHILDREN);
-    assert!(views.iter().all(|view| view.status == Status::Completed));
-    let loaded = |view: &&troupe_agents::desk::AgentView| view.pulse.is_some();
+    assert!(
+        views
+            .iter()
+            .all(|view| view.status == CurrentStatus::Completed)
+    );
+    let loaded = |view: &&troupe_agents::tree_access::AgentView| view.pulse.is_some();
     let in_memory = views.iter().filter(loaded).count();
     assert!(in_memory <= RESIDENT_AGENTS_MAX, "{in_memory}");
     let away = views.iter().find(|view| view.pulse.is_none()).unwrap();
@@ -51,9 +55,9 @@ async fn idle_agents_are_unloaded_and_come_back_when_they_are_addressed() {
     let result = desk.result(&away.path, None).await.unwrap();
     assert_eq!(result.last_message.as_deref(), Some("first"));
     // It is started like any other, and knows what it knew.
-    let more = desk.send(&away.path, message("more"), Urgency::Regular);
-    assert_eq!(more.await.unwrap().receipt, Receipt::Delivered);
-    actor.agents().quiet().await;
+    let more = desk.send(&away.path, message("more"), SendUrgency::Regular);
+    assert_eq!(more.await.unwrap().receipt, DeliveryReceipt::Delivered);
+    actor.agents().wait_until_idle().await;
     let view = agent(&actor, &away.path).await;
     assert!(view.pulse.is_some());
     assert_eq!(view.preview.as_deref(), Some("second"));

@@ -5,14 +5,14 @@ use std::sync::Arc;
 
 use serde_json::json;
 use tempfile::TempDir;
-use troupe_agents::desk::{AgentView, Scope};
-use troupe_agents::tree::Status;
-use troupe_agents::tree::command::Urgency;
-use troupe_agents::{Family, Options, Recovery};
+use troupe_agents::tree::CurrentStatus;
+use troupe_agents::tree::command::SendUrgency;
+use troupe_agents::tree_access::{AgentScope, AgentView};
+use troupe_agents::{Family, RecoveryPolicy, TreeOptions};
 use troupe_protocol::AgentId;
 use troupe_protocol::rollout::RolloutRecord;
 use troupe_protocol::tree::Interruption;
-use troupe_store::{EmbeddedStore, Store};
+use troupe_store::{EmbeddedStore, SessionStore};
 use troupe_testkit::{Actor, Stage};
 
 use super::cast::{self, heard, is_completed, is_running, message, plot};
@@ -22,7 +22,7 @@ use super::play::{agent, agents, call, end, requests_of, scene, until_there};
 /// What a crash leaves: the logs as they were at that moment.
 pub(super) struct Wreck {
     home: TempDir,
-    pub(super) store: Arc<dyn Store>,
+    pub(super) store: Arc<dyn SessionStore>,
 }
 
 impl Wreck {
@@ -37,7 +37,11 @@ impl Wreck {
     }
 
     /// Another machine that plays on with what is left.
-    pub(super) async fn stage(&self, screenplay: &str, adjust: impl FnOnce(&mut Options)) -> Stage {
+    pub(super) async fn stage(
+        &self,
+        screenplay: &str,
+        adjust: impl FnOnce(&mut TreeOptions),
+    ) -> Stage {
         assert!(self.home.path().exists());
         let stage = Stage::new(screenplay).await;
         let mut options = stage.tree_options(&[Family::Agents]);
@@ -126,9 +130,9 @@ async fn what_ran_at_a_crash_is_interrupted_and_everything_else_is_as_it_was() {
     let views = agents(&actor).await;
     assert_eq!(standing(&views), standing(&before));
     let why = Interruption::Crash;
-    let statuses: Vec<Status> = views.iter().map(|view| view.status).collect();
-    let crashed = Status::Interrupted { why };
-    assert_eq!(statuses, [Status::Completed, crashed, crashed]);
+    let statuses: Vec<CurrentStatus> = views.iter().map(|view| view.status).collect();
+    let crashed = CurrentStatus::Interrupted { why };
+    assert_eq!(statuses, [CurrentStatus::Completed, crashed, crashed]);
     for (view, was) in views.iter().zip(&before) {
         assert_eq!(view.session, was.session);
         assert_eq!(view.spec, was.spec);
@@ -141,7 +145,7 @@ async fn what_ran_at_a_crash_is_interrupted_and_everything_else_is_as_it_was() {
     assert_eq!(after.requests().len(), 0);
     actor.turn("go on").await;
     let desk = actor.agents().user();
-    let all = desk.list(Scope::All, true).await.unwrap();
+    let all = desk.list(AgentScope::All, true).await.unwrap();
     assert_eq!(all.last().unwrap().agent, AgentId(4));
     end(actor).await;
 }
@@ -179,9 +183,9 @@ async fn what_ran_at_a_shutdown_says_so() {
     let actor = stage.resume(root).await;
     let why = Interruption::Shutdown;
     let views = agents(&actor).await;
-    let statuses: Vec<Status> = views.iter().map(|view| view.status).collect();
-    let stopped = Status::Interrupted { why };
-    assert_eq!(statuses, [Status::Completed, stopped, stopped]);
+    let statuses: Vec<CurrentStatus> = views.iter().map(|view| view.status).collect();
+    let stopped = CurrentStatus::Interrupted { why };
+    assert_eq!(statuses, [CurrentStatus::Completed, stopped, stopped]);
     end(actor).await;
 }
 
@@ -198,12 +202,12 @@ async fn whoever_was_at_work_goes_on_if_that_is_wanted() {
         );
     let after = wreck
         .stage(&plot(&children, &[]), |options| {
-            options.recovery = Recovery::ContinueChildren;
+            options.recovery = RecoveryPolicy::ContinueChildren;
         })
         .await;
     let mut actor = after.resume(root).await;
     actor.until(is_completed(3)).await;
-    actor.agents().quiet().await;
+    actor.agents().wait_until_idle().await;
     let (middle, leaf) = (agent(&actor, "2").await, agent(&actor, "3").await);
     let words = heard(&after, leaf.session);
     assert_eq!(words.len(), 2);
@@ -214,7 +218,7 @@ async fn whoever_was_at_work_goes_on_if_that_is_wanted() {
     // Each calls the one who made it, also now.
     let words = heard(&after, middle.session);
     assert!(words.last().unwrap().contains("leaf went on"), "{words:?}");
-    assert_eq!(middle.status, Status::Completed);
+    assert_eq!(middle.status, CurrentStatus::Completed);
     let words = heard(&after, root);
     let called: Vec<_> = words
         .iter()
@@ -246,7 +250,7 @@ async fn a_callback_that_waited_at_the_crash_is_delivered_once() {
             .await;
         let mut actor = after.resume(root).await;
         actor.turn("are you there?").await;
-        actor.agents().quiet().await;
+        actor.agents().wait_until_idle().await;
         let words = heard(&after, root);
         let called = words.iter().filter(|text| text.starts_with("[Troupe]"));
         assert_eq!(called.count(), 1, "{words:?}");
@@ -268,7 +272,7 @@ async fn mail_that_waited_at_the_crash_is_read() {
     asked(&stage, &actor, 1, 1).await;
     let desk = actor.agents().user();
     for text in ["one", "two"] {
-        let sent = desk.send("1", message(text), Urgency::Regular).await;
+        let sent = desk.send("1", message(text), SendUrgency::Regular).await;
         sent.unwrap();
     }
     let root = actor.session_id();
@@ -300,7 +304,7 @@ async fn who_waited_for_a_slot_gets_one_after_the_crash() {
     actor.turn(cast::OPENING).await;
     asked(&stage, &actor, 1, 1).await;
     let queued = agent(&actor, "2").await.status;
-    assert_eq!(queued, Status::Queued { position: 1 });
+    assert_eq!(queued, CurrentStatus::Queued { position: 1 });
     let root = actor.session_id();
     let wreck = Wreck::of(&stage);
     actor.shut_down().await;
@@ -308,7 +312,10 @@ async fn who_waited_for_a_slot_gets_one_after_the_crash() {
     let mut actor = after.resume(root).await;
     actor.until(is_completed(2)).await;
     let why = Interruption::Crash;
-    assert_eq!(agent(&actor, "1").await.status, Status::Interrupted { why });
+    assert_eq!(
+        agent(&actor, "1").await.status,
+        CurrentStatus::Interrupted { why }
+    );
     let second = agent(&actor, "2").await;
     assert_eq!(heard(&after, second.session), ["later"]);
     end(actor).await;

@@ -2,8 +2,8 @@
 
 use expect_test::{Expect, expect};
 use serde_json::{Value, json};
-use troupe_agents::desk::Scope;
-use troupe_agents::{Family, Options};
+use troupe_agents::tree_access::AgentScope;
+use troupe_agents::{Family, TreeOptions};
 use troupe_protocol::agent::{AgentOrigin, AgentStatus};
 use troupe_testkit::{Actor, Stage};
 
@@ -30,7 +30,7 @@ fn resume(name: &str) -> String {
 
 /// A tree in which a child and its own child are done, and the younger one is closed. When it
 /// is taken up again, the root resumes the younger one.
-async fn family(adjust: impl FnOnce(&mut Options)) -> (Stage, Actor) {
+async fn family(adjust: impl FnOnce(&mut TreeOptions)) -> (Stage, Actor) {
     let middle = [
         &*spawn("leaf", "leaf"),
         &wait("leaf"),
@@ -88,7 +88,12 @@ async fn who_has_no_log_any_more_cannot_come_back() {
 
 /// What is known of everybody who was ever born.
 async fn known(actor: &Actor) -> Vec<(String, Option<AgentOrigin>, AgentStatus, bool)> {
-    let listed: Vec<_> = actor.agents().user().list(Scope::All, false).await.unwrap();
+    let listed: Vec<_> = actor
+        .agents()
+        .user()
+        .list(AgentScope::All, false)
+        .await
+        .unwrap();
     let views = agents(actor).await.into_iter();
     views
         .map(|view| {
@@ -128,7 +133,7 @@ async fn forks_cancelled_and_pruned_agents_are_what_they_were_after_a_restart() 
     )
     .await;
     let actor = cast::open(&stage).await;
-    actor.agents().quiet().await;
+    actor.agents().wait_until_idle().await;
     let root = actor.session_id();
     let before = known(&actor).await;
     end(actor).await;

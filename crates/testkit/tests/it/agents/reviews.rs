@@ -2,7 +2,7 @@
 
 use serde_json::json;
 use troupe_agents::Family;
-use troupe_agents::tree::command::Urgency;
+use troupe_agents::tree::command::SendUrgency;
 use troupe_protocol::EventMsg;
 use troupe_protocol::event::ReviewOutput;
 use troupe_protocol::op::{Op, ReviewRequest, ReviewTarget};
@@ -133,9 +133,9 @@ async fn what_a_reviewer_does_later_is_no_part_of_its_review() {
     let say = format!("{{ say = '{}' }}", output());
     let (_stage, mut actor, told) = review(&[&say, &say]).await;
     assert!(findings(&told).is_some());
-    actor.agents().quiet().await;
+    actor.agents().wait_until_idle().await;
     let desk = actor.agents().user();
-    let sent = desk.send("/root/review", message("look again"), Urgency::Regular);
+    let sent = desk.send("/root/review", message("look again"), SendUrgency::Regular);
     sent.await.unwrap();
     actor.until(is_running(1)).await;
     actor.until(is_completed(1)).await;

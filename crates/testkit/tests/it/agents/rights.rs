@@ -1,9 +1,9 @@
 //! What children may not do, whatever they are asked to and whatever they ask for.
 
 use troupe_agents::Family;
-use troupe_agents::desk::StopRequest;
-use troupe_agents::tree::Status;
-use troupe_agents::tree::command::{StopMode, Urgency};
+use troupe_agents::tree::CurrentStatus;
+use troupe_agents::tree::command::{SendUrgency, StopMode};
+use troupe_agents::tree_access::TreeStopRequest;
 use troupe_protocol::input::UserInput;
 use troupe_protocol::op::{ConfigureSession, ForkPoint, Op};
 use troupe_protocol::policy::{CollaborationMode, SandboxPolicy};
@@ -288,7 +288,7 @@ async fn a_tree_that_is_resumed_with_less_binds_grandchildren_and_the_released()
         .sandbox(SandboxPolicy::DangerFullAccess);
     let mut actor = stage.start().await;
     actor.turn("begin").await;
-    let release = StopRequest {
+    let release = TreeStopRequest {
         verb: StopVerb::Release,
         targets: vec!["1".to_owned()],
         mode: StopMode::Act,
@@ -307,8 +307,8 @@ async fn a_tree_that_is_resumed_with_less_binds_grandchildren_and_the_released()
     let desk = actor.agents().user();
     for agent in ["1", "2"] {
         let words = AgentMessage::text("again");
-        desk.send(agent, words, Urgency::Regular).await.unwrap();
-        actor.agents().quiet().await;
+        desk.send(agent, words, SendUrgency::Regular).await.unwrap();
+        actor.agents().wait_until_idle().await;
         let told = told(&stage, &actor, agent).await.pop().unwrap();
         assert!(told.contains("Read-only"), "{agent}: {told}");
     }
@@ -465,7 +465,7 @@ async fn a_child_stops_nobody_but_its_own() {
         assert!(text.contains(&refusal), "{verb}: {text}");
     }
     let sibling = actor.agents().user().view("1").await.unwrap();
-    assert_eq!(sibling.status, Status::Completed);
+    assert_eq!(sibling.status, CurrentStatus::Completed);
     actor.shut_down().await;
 }
 

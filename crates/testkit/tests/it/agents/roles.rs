@@ -261,7 +261,7 @@ async fn embedded_workers_cannot_spawn_and_orchestrators_can() {
     ];
     let stage = stage("", &cues).await;
     let actor = play(&stage).await;
-    actor.agents().quiet().await;
+    actor.agents().wait_until_idle().await;
     let spawns = "spawn_agent".to_owned();
     assert!(!tools(&stage, &actor, "/root/w").await.contains(&spawns));
     assert!(!tools(&stage, &actor, "/root/e").await.contains(&spawns));

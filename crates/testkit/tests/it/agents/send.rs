@@ -198,7 +198,7 @@ async fn a_message_and_an_interrupt_in_one_answer_leave_the_interrupt_the_last_w
     ];
     let stage = cast::stage(&children, &root, &[Family::Agents]).await;
     let actor = cast::open(&stage).await;
-    actor.agents().quiet().await;
+    actor.agents().wait_until_idle().await;
     let kid = agent(&actor, "/root/kid").await;
     let requests = requests_of(&stage, kid.session);
     let told = heard(requests.last().expect("it was asked"));
@@ -463,7 +463,7 @@ async fn one_that_its_parent_cancelled_reads_who_it_was_and_why() {
     ];
     let stage = stage(&children, &cues).await;
     let actor = play(&stage).await;
-    actor.agents().quiet().await;
+    actor.agents().wait_until_idle().await;
     let kid = agent(&actor, "/root/kid").await.session;
     let last = requests_of(&stage, kid).pop().expect("it went on");
     let heard = heard(&last).join("\n");

@@ -6,8 +6,8 @@ use std::collections::BTreeSet;
 use expect_test::expect;
 use serde_json::json;
 use troupe_agents::Family;
-use troupe_agents::desk::{AgentView, StopRequest};
 use troupe_agents::tree::command::StopMode;
+use troupe_agents::tree_access::{AgentView, TreeStopRequest};
 use troupe_protocol::agent::AgentStatus;
 use troupe_protocol::op::Op;
 use troupe_protocol::policy::{ApprovalPolicy, SandboxPolicy};
@@ -294,7 +294,7 @@ async fn a_cancelled_session_takes_along_those_that_it_created() {
             "child session /root/default cancelled"
         ]
     );
-    actor.agents().quiet().await;
+    actor.agents().wait_until_idle().await;
     let statuses: Vec<AgentStatus> = agents(&actor)
         .await
         .iter()
@@ -459,7 +459,7 @@ async fn each_type_has_a_prompt_of_its_own() {
     let cues: Vec<Cue> = types.iter().map(create).collect();
     let stage = stage("", &cues).await;
     let actor = play(&stage).await;
-    actor.agents().quiet().await;
+    actor.agents().wait_until_idle().await;
     let mut prompts = BTreeSet::new();
     for view in agents(&actor).await {
         let first = &requests_of(&stage, view.session)[0];
@@ -512,7 +512,7 @@ async fn finished_sessions_do_not_pile_up_in_memory() {
     let stage = stage.with_tree(options);
     let mut actor = stage.start().await;
     actor.turn("all at once").await;
-    actor.agents().quiet().await;
+    actor.agents().wait_until_idle().await;
     let views = agents(&actor).await;
     let done = AgentStatus::Completed(Some("ok".to_owned()));
     assert!(views.iter().all(|view| view.wire_status() == done));
@@ -529,7 +529,7 @@ const ENDED_UNFETCHED: &str = "you have not fetched their results";
 async fn the_end_of_a_session_starts_no_turn_and_is_told_with_the_next_task() {
     let stage = stage("", &[create("work")]).await;
     let mut actor = play(&stage).await;
-    actor.agents().quiet().await;
+    actor.agents().wait_until_idle().await;
     let kid = agents(&actor).await.remove(0);
     let session = actor.session_id();
     assert_eq!(
@@ -571,7 +571,7 @@ async fn a_session_calls_back_if_its_creator_asks_for_it() {
     );
     let stage = stage("", &[create]).await;
     let actor = play(&stage).await;
-    actor.agents().quiet().await;
+    actor.agents().wait_until_idle().await;
     let requests = requests_of(&stage, actor.session_id());
     assert_eq!(requests.len(), 3, "the callback began a task");
     let told = requests[2]["input"].to_string();
@@ -584,7 +584,7 @@ async fn a_session_that_was_interrupted_is_not_told_as_cancelled() {
     let stage = stage(&busy(), &[create("be busy"), until_here()]).await;
     let actor = play(&stage).await;
     let desk = actor.agents().user();
-    desk.stop(StopRequest {
+    desk.stop(TreeStopRequest {
         verb: StopVerb::Interrupt,
         targets: vec!["1".to_owned()],
         mode: StopMode::Act,
@@ -592,7 +592,7 @@ async fn a_session_that_was_interrupted_is_not_told_as_cancelled() {
     })
     .await
     .unwrap();
-    actor.agents().quiet().await;
+    actor.agents().wait_until_idle().await;
     let session = actor.session_id();
     end(actor).await;
     let told = backgrounds(&recorded(&stage, session).await).pop().unwrap();

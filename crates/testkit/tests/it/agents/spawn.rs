@@ -6,10 +6,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use async_trait::async_trait;
 use expect_test::{Expect, expect};
 use serde_json::{Value, json};
-use troupe_agents::Options;
-use troupe_agents::desk::{Catalogue, Listing, ModelChoice};
-use troupe_agents::roles::Choice;
-use troupe_agents::tree::{Limits, limits::OnLimit};
+use troupe_agents::TreeOptions;
+use troupe_agents::roles::ModelPreference;
+use troupe_agents::tree::{TreeLimits, limits::OnLimit};
+use troupe_agents::tree_access::{ModelChoice, ModelListState, SpawnCatalogue};
 use troupe_protocol::EventMsg;
 use troupe_protocol::agent::AgentStatus;
 use troupe_protocol::policy::SandboxPolicy;
@@ -112,7 +112,7 @@ async fn items_reach_the_child_as_one_message() {
         json!([{"type": "text", "text": "first this"}, {"type": "text", "text": "then that"}]);
     let stage = stage("", &[spawn(json!({"items": items, "task_name": "kid"}))]).await;
     let actor = play(&stage).await;
-    actor.agents().quiet().await;
+    actor.agents().wait_until_idle().await;
     let kid = agent(&actor, "/root/kid").await;
     let first = &requests_of(&stage, kid.session)[0];
     let last = first["input"]
@@ -189,7 +189,7 @@ async fn the_call_beats_the_persona_beats_the_role_beats_what_is_inherited() {
     .await;
     role(&stage, "aide", AIDE);
     let actor = play(&stage).await;
-    actor.agents().quiet().await;
+    actor.agents().wait_until_idle().await;
     let mut found = Vec::new();
     for name in ["inherits", "role", "persona", "call"] {
         let (model, effort) = thinking(&stage, &actor, &format!("/root/{name}")).await;
@@ -242,7 +242,7 @@ async fn an_unknown_model_is_refused_with_the_list_of_those_that_exist() {
 #[derive(Debug)]
 struct Loading;
 
-impl Catalogue for Loading {
+impl SpawnCatalogue for Loading {
     fn models(&self) -> Option<Vec<ModelChoice>> {
         None
     }
@@ -273,7 +273,7 @@ struct Late {
 }
 
 #[async_trait]
-impl Catalogue for Late {
+impl SpawnCatalogue for Late {
     fn models(&self) -> Option<Vec<ModelChoice>> {
         let names: &[&str] = if self.answered.load(Ordering::Relaxed) {
             &["scripted-1", "late-1"]
@@ -283,12 +283,12 @@ impl Catalogue for Late {
         Some(names.iter().map(|name| choice(name)).collect())
     }
 
-    fn listing(&self) -> Listing {
+    fn listing(&self) -> ModelListState {
         if self.answered.load(Ordering::Relaxed) {
-            return Listing::Whole;
+            return ModelListState::Whole;
         }
         self.asked.store(true, Ordering::Relaxed);
-        Listing::Loading
+        ModelListState::Loading
     }
 
     async fn listed(&self) {
@@ -310,7 +310,7 @@ async fn the_first_spawn_that_names_a_model_of_the_provider_waits_for_its_list()
         spawn(json!({"message": "work", "model": "late-1"})),
         spawn(json!({"message": "work", "model": "never-1"})),
     ];
-    let late = |options: &mut Options| options.catalogue = Arc::new(Late::default());
+    let late = |options: &mut TreeOptions| options.catalogue = Arc::new(Late::default());
     let stage = stage_with("", &cues, late).await;
     let actor = play(&stage).await;
     let answers = answers(&stage, &actor).await;
@@ -326,14 +326,14 @@ async fn the_first_spawn_that_names_a_model_of_the_provider_waits_for_its_list()
 #[derive(Debug)]
 struct Unlisted;
 
-impl Catalogue for Unlisted {
+impl SpawnCatalogue for Unlisted {
     fn models(&self) -> Option<Vec<ModelChoice>> {
         Some(vec![choice("scripted-1")])
     }
 
-    fn listing(&self) -> Listing {
+    fn listing(&self) -> ModelListState {
         let why = "404 Not Found".to_owned();
-        Listing::Unavailable { why }
+        ModelListState::Unavailable { why }
     }
 
     fn named(&self) -> Vec<ModelChoice> {
@@ -350,9 +350,9 @@ async fn without_a_list_a_model_is_good_that_somebody_names() {
         spawn(json!({"message": "work", "model": "typed-1"})),
         spawn(json!({"message": "work", "model": "nobodys-1"})),
     ];
-    let unlisted = |options: &mut Options| {
+    let unlisted = |options: &mut TreeOptions| {
         options.catalogue = Arc::new(Unlisted);
-        let typed = Choice {
+        let typed = ModelPreference {
             model: Some("typed-1".to_owned()),
             reasoning_effort: None,
         };
@@ -382,8 +382,8 @@ async fn the_configuration_says_what_a_type_thinks_with() {
         spawn(json!({"message": "work", "agent_type": "linter_fixer"})),
         spawn(json!({"message": "work", "agent_type": "tester"})),
     ];
-    let typed = |options: &mut Options| {
-        let typed = Choice {
+    let typed = |options: &mut TreeOptions| {
+        let typed = ModelPreference {
             model: Some("scripted-2".to_owned()),
             reasoning_effort: None,
         };
@@ -535,7 +535,7 @@ async fn over_max_threads_a_child_queues_with_a_position_and_starts_when_a_slot_
         ("shell_command", json!({"command": "touch gate"})),
         ("wait", json!({"ids": ["/root/third"]})),
     ];
-    let one = |options: &mut Options| options.limits.max_threads = 1;
+    let one = |options: &mut TreeOptions| options.limits.max_threads = 1;
     let stage = stage_with(&children, &cues, one).await;
     let actor = play(&stage).await;
     let second = answer(&stage, &actor, 1).await;
@@ -567,7 +567,7 @@ async fn twelve_run_at_once_if_nobody_says_otherwise() {
 }
 
 /// Plays spawns under limits, the last of which is refused.
-async fn check_limit(limits: Limits, spawns: usize, expected: Expect) {
+async fn check_limit(limits: TreeLimits, spawns: usize, expected: Expect) {
     let children = scene("hold", &[&until_there("gate"), "{ say = 'let go' }"]);
     let cues = vec![spawn(json!({"message": "hold"})); spawns];
     let stage = stage_with(&children, &cues, |options| options.limits = limits).await;
@@ -590,28 +590,28 @@ async fn check_limit(limits: Limits, spawns: usize, expected: Expect) {
 
 #[tokio::test]
 async fn over_max_threads_with_on_limit_error_a_spawn_is_refused() {
-    let limits = Limits {
+    let limits = TreeLimits {
         max_threads: 1,
         on_limit: OnLimit::Error,
-        ..Limits::default()
+        ..TreeLimits::default()
     };
     check_limit(limits, 2, expect![[r#"all 1 slots are taken ([agents] max_threads, on_limit = "error"); wait for a running agent to finish, or do the work yourself"#]]).await;
 }
 
 #[tokio::test]
 async fn a_tree_has_at_most_max_agents() {
-    let limits = Limits {
+    let limits = TreeLimits {
         max_agents: 3,
-        ..Limits::default()
+        ..TreeLimits::default()
     };
     check_limit(limits, 3, expect!["the tree has 3 agents already ([agents] max_agents); close or prune finished agents, or send the work to an idle one"]).await;
 }
 
 #[tokio::test]
 async fn a_tree_spawns_at_most_so_many_a_minute() {
-    let limits = Limits {
+    let limits = TreeLimits {
         max_spawns_per_minute: 2,
-        ..Limits::default()
+        ..TreeLimits::default()
     };
     check_limit(limits, 3, expect!["2 agents were spawned within a minute ([agents] max_spawns_per_minute); try again in … ms, or do the work yourself"]).await;
 }
@@ -626,7 +626,7 @@ async fn below_max_depth_nobody_spawns_and_is_told_to_do_the_work() {
         spawn(json!({"message": "go deeper", "task_name": "kid"})),
         ("wait", json!({"ids": ["/root/kid"]})),
     ];
-    let shallow = |options: &mut Options| options.limits.max_depth = 1;
+    let shallow = |options: &mut TreeOptions| options.limits.max_depth = 1;
     let stage = stage_with(&children, &cues, shallow).await;
     let actor = play(&stage).await;
     let kid = agent(&actor, "/root/kid").await;
@@ -648,7 +648,7 @@ async fn a_spawn_without_a_callback_leaves_the_callbacks_of_the_subtree_alone() 
     )];
     let stage = stage(&children, &cues).await;
     let actor = play(&stage).await;
-    actor.agents().quiet().await;
+    actor.agents().wait_until_idle().await;
     let middle = agent(&actor, "/root/middle").await;
     assert_eq!(
         requests_of(&stage, middle.session).len(),

@@ -5,9 +5,9 @@ use std::path::Path;
 use expect_test::expect;
 use serde_json::{Value, json};
 use troupe_agents::Family;
-use troupe_agents::desk::StopRequest;
-use troupe_agents::tree::Status;
+use troupe_agents::tree::CurrentStatus;
 use troupe_agents::tree::command::StopMode;
+use troupe_agents::tree_access::TreeStopRequest;
 use troupe_protocol::agent::AgentStatus;
 use troupe_protocol::op::{ConfigureSession, Op};
 use troupe_protocol::policy::SandboxPolicy;
@@ -44,8 +44,8 @@ fn is_alive(stage: &Stage, file: &str) -> bool {
     Path::new("/proc").join(pid.trim()).exists()
 }
 
-fn request(verb: StopVerb, target: &str, mode: StopMode) -> StopRequest {
-    StopRequest {
+fn request(verb: StopVerb, target: &str, mode: StopMode) -> TreeStopRequest {
+    TreeStopRequest {
         verb,
         targets: vec![target.to_owned()],
         mode,
@@ -137,7 +137,10 @@ async fn an_interrupt_stops_one_task_and_nothing_below_it() {
     assert!(!is_alive(&stage, "middle.pid"));
     assert!(is_alive(&stage, "leaf.pid"));
     let why = Interruption::User;
-    assert_eq!(agent(&actor, "1").await.status, Status::Interrupted { why });
+    assert_eq!(
+        agent(&actor, "1").await.status,
+        CurrentStatus::Interrupted { why }
+    );
     assert_eq!(agent(&actor, "2").await.wire_status(), AgentStatus::Running);
     actor.shut_down().await;
 }
@@ -242,7 +245,7 @@ async fn a_released_child_goes_on_and_calls_nobody() {
     assert_eq!((view.parent, view.status.is_final()), (None, false));
     stage.write("go", "");
     actor.until(is_completed(1)).await;
-    actor.agents().quiet().await;
+    actor.agents().wait_until_idle().await;
     let root = actor.session_id();
     let result = actor.agents().result(view.session, None).await.unwrap();
     assert_eq!(result.last_message.as_deref(), Some("stayed"));
@@ -353,7 +356,7 @@ async fn a_new_configuration_interrupts_every_task_below_the_session() {
     actor.submit(configure).await;
     let why = Interruption::Reconfigured;
     for path in ["/root/middle", "/root/middle/leaf"] {
-        while agent(&actor, path).await.status != (Status::Interrupted { why }) {
+        while agent(&actor, path).await.status != (CurrentStatus::Interrupted { why }) {
             tokio::task::yield_now().await;
         }
     }
@@ -383,11 +386,14 @@ async fn a_new_configuration_begins_no_task_and_the_next_one_is_told_who_was_end
         .submit(Op::ConfigureSession(ConfigureSession::default()))
         .await;
     let why = Interruption::Reconfigured;
-    while agent(&actor, "works").await.status != (Status::Interrupted { why }) {
+    while agent(&actor, "works").await.status != (CurrentStatus::Interrupted { why }) {
         tokio::task::yield_now().await;
     }
-    actor.agents().quiet().await;
-    assert_eq!(agent(&actor, "queued").await.status, Status::Cancelled);
+    actor.agents().wait_until_idle().await;
+    assert_eq!(
+        agent(&actor, "queued").await.status,
+        CurrentStatus::Cancelled
+    );
     let requests = || requests_of(&stage, actor.session_id());
     assert_eq!(requests().len(), 3, "nobody began a task of the root");
     let session = actor.session_id();

@@ -3,12 +3,12 @@
 use std::io::Write as _;
 use std::sync::Arc;
 
-use troupe_agents::tree::Status;
-use troupe_agents::{Family, Recovery};
+use troupe_agents::tree::CurrentStatus;
+use troupe_agents::{Family, RecoveryPolicy};
 use troupe_protocol::error::ErrorInfo;
 use troupe_protocol::result::StopReason;
 use troupe_protocol::rollout::RolloutRecord;
-use troupe_protocol::tree::Fact;
+use troupe_protocol::tree::TreeFact;
 use troupe_protocol::{AgentId, EventMsg, SessionId};
 use troupe_testkit::{Actor, Stage};
 
@@ -43,7 +43,7 @@ async fn stage() -> Stage {
     ];
     let stage = Stage::new(&scenes.concat()).await;
     let mut options = stage.tree_options(&[Family::Agents]);
-    options.recovery = Recovery::ContinueChildren;
+    options.recovery = RecoveryPolicy::ContinueChildren;
     stage.with_tree(options)
 }
 
@@ -76,7 +76,7 @@ async fn assert_found(actor: &Actor, agent: &str) {
     let desk = actor.agents().user();
     let view = desk.view(agent).await;
     let view = view.expect("the agent is one of the tree");
-    assert_eq!(view.status, Status::Completed);
+    assert_eq!(view.status, CurrentStatus::Completed);
     let result = desk.result(agent, None).await;
     let result = result.expect("its result is kept");
     assert_eq!(result.last_message.as_deref(), Some("found 0"));
@@ -122,7 +122,7 @@ async fn torn_last_lines_are_told_and_the_tree_stands() {
         metadata: None,
         client_id: None,
     };
-    let urgency = troupe_agents::tree::command::Urgency::Regular;
+    let urgency = troupe_agents::tree::command::SendUrgency::Regular;
     desk.send("/root/a", message, urgency).await.unwrap();
     actor.until_task_ends().await;
     let result = desk.result("/root/a", None).await.unwrap();
@@ -164,7 +164,7 @@ async fn a_lost_log_costs_its_child_and_nobody_else() {
     let [root, a, _] = play(&stage).await;
     std::fs::remove_file(logs::path_of(&stage, a)).unwrap();
     let (actor, _) = resume(&stage, root).await;
-    actor.agents().quiet().await;
+    actor.agents().wait_until_idle().await;
     assert_found(&actor, "/root/b").await;
     actor.shut_down().await;
 }
@@ -173,7 +173,7 @@ fn is_end_of_child(record: &RolloutRecord) -> bool {
     let RolloutRecord::Agent(line) = record else {
         return false;
     };
-    matches!(line.record.fact, Fact::Ended { agent, .. } if agent == AgentId(1))
+    matches!(line.record.fact, TreeFact::Ended { agent, .. } if agent == AgentId(1))
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -218,10 +218,14 @@ async fn when_no_log_takes_an_end_the_tree_stops_and_is_resumed_from_what_is_wri
     actor.finish().await;
     store.heal();
     let (actor, _) = resume(&stage, root).await;
-    actor.agents().quiet().await;
+    actor.agents().wait_until_idle().await;
     let desk = actor.agents().user();
     let view = desk.view("/root/a").await.unwrap();
-    assert_eq!(view.status, Status::Completed, "it was asked to go on");
+    assert_eq!(
+        view.status,
+        CurrentStatus::Completed,
+        "it was asked to go on"
+    );
     let lines = logs::read(&store, root).await;
     // A wait and the inbox tell of them, in whatever order.
     let mut owed = logs::callbacks_for(&lines, AgentId::ROOT);
@@ -250,13 +254,13 @@ async fn a_child_whose_work_cannot_be_kept_has_failed_and_who_waits_for_it_hears
     let desk = actor.agents().user();
     for agent in ["/root/a", "/root/b"] {
         let view = desk.view(agent).await.unwrap();
-        assert_eq!(view.status, Status::Errored, "{agent}");
+        assert_eq!(view.status, CurrentStatus::Errored, "{agent}");
         let StopReason::Errored { info, .. } = desk.result(agent, None).await.unwrap().stop else {
             panic!("{agent} has not failed");
         };
         assert_eq!(info, Some(ErrorInfo::StorageFailed), "{agent}");
     }
-    actor.agents().quiet().await;
+    actor.agents().wait_until_idle().await;
     actor.shut_down().await;
 }
 
@@ -310,7 +314,7 @@ async fn a_callback_whose_task_cannot_begin_waits_for_the_next_process() {
             if error.error_info == Some(ErrorInfo::StorageFailed))
     });
     assert!(failed, "{:#?}", actor.seen());
-    actor.agents().quiet().await;
+    actor.agents().wait_until_idle().await;
     actor.finish().await;
     store.heal();
 

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use troupe_agents::Family;
 use troupe_protocol::AgentId;
 use troupe_protocol::policy::{SandboxMode, SandboxPolicy};
-use troupe_protocol::tree::Fact;
+use troupe_protocol::tree::TreeFact;
 
 use super::cast::{self, heard, lines, open, stage, subagents, told};
 use super::play::{
@@ -437,7 +437,7 @@ async fn a_message_starts_an_idle_child_and_joins_a_busy_one() {
     end(actor).await;
     let lines = lines(&stage, root).await;
     let took = lines.iter().any(|line| {
-        matches!(&line.record.fact, Fact::Took { agent, messages }
+        matches!(&line.record.fact, TreeFact::Took { agent, messages }
             if *agent == AgentId(1) && messages.len() == 1)
     });
     assert!(took);
@@ -512,7 +512,7 @@ async fn a_child_writes_to_its_parent_and_siblings_but_interrupts_none_of_them()
           }
         }"#]]
     .assert_eq(&format!("{pruned:#}"));
-    actor.agents().quiet().await;
+    actor.agents().wait_until_idle().await;
     let stayed = agent(&actor, "1").await.session;
     let from_greeter = |text: &str| format!("[message from agent 2, /root/default_2]{text}");
     let told = heard(&stage, stayed);

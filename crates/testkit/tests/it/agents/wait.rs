@@ -3,8 +3,8 @@
 use expect_test::expect;
 use serde_json::{Value, json};
 use troupe_agents::Family;
-use troupe_agents::desk::StopRequest;
 use troupe_agents::tree::command::StopMode;
+use troupe_agents::tree_access::TreeStopRequest;
 use troupe_protocol::agent::AgentStatus;
 use troupe_protocol::op::Op;
 use troupe_protocol::{AgentId, EventMsg, StopVerb};
@@ -137,7 +137,7 @@ async fn a_child_that_ended_before_the_wait_is_told_once() {
         statuses(&stage, &actor, 2).await,
         json!({"/root/kid": {"completed": "ok"}})
     );
-    actor.agents().quiet().await;
+    actor.agents().wait_until_idle().await;
     let root = actor.session_id();
     actor.shut_down().await;
     let lines = logs::read(&*stage.store(), root).await;
@@ -154,7 +154,7 @@ async fn an_interrupted_child_has_ended() {
         .until(|msg| matches!(msg, EventMsg::CollabWaitingBegin(_)))
         .await;
     let desk = actor.agents().user();
-    let interrupt = StopRequest {
+    let interrupt = TreeStopRequest {
         verb: StopVerb::Interrupt,
         targets: vec!["/root/kid".to_owned()],
         mode: StopMode::Act,
@@ -211,7 +211,7 @@ async fn an_agent_has_at_most_so_many_waits_open_and_all_of_them_tell_one_result
         .assert_eq(&refused.join("\n"));
     let free = r#"{"status":{"/root/kid":{"completed":"free"}},"timed_out":false}"#;
     assert_eq!(answered, [free; OPEN_MAX]);
-    actor.agents().quiet().await;
+    actor.agents().wait_until_idle().await;
     let root = actor.session_id();
     end(actor).await;
     let lines = logs::read(&*stage.store(), root).await;

@@ -3,7 +3,7 @@
 use expect_test::expect;
 use serde_json::{Value, json};
 use troupe_agents::Family;
-use troupe_protocol::tree::{Fact, MailKind, Sender};
+use troupe_protocol::tree::{MailKind, MailSender, TreeFact};
 use troupe_protocol::{AgentId, EventMsg};
 use troupe_testkit::Stage;
 
@@ -81,8 +81,8 @@ async fn a_busy_child_is_asked_once_until_it_has_read_it() {
     end(actor).await;
     let lines = lines(&stage, root).await;
     let pings = lines.iter().filter(|line| match &line.record.fact {
-        Fact::Sent { to, envelope } => {
-            let from = Sender::Watchdog(AgentId::ROOT);
+        TreeFact::Sent { to, envelope } => {
+            let from = MailSender::Watchdog(AgentId::ROOT);
             *to == AgentId(1) && envelope.kind == (MailKind::Regular { from })
         }
         _ => false,
@@ -115,7 +115,7 @@ async fn a_watchdog_wakes_an_idle_child_and_a_cancelled_one_is_quiet() {
     assert!(text.starts_with("This is a scheduled check"), "{text}");
     actor.turn("enough").await;
     hands.turn(&actor, 600).await;
-    actor.agents().quiet().await;
+    actor.agents().wait_until_idle().await;
     assert_eq!(heard(&stage, session).len(), 2);
     end(actor).await;
 }
@@ -156,7 +156,7 @@ async fn a_watchdog_ends_with_the_agent_it_watches() {
     let told = answer(&stage, &actor, 4).await;
     assert_eq!(told["action"], "not_found");
     hands.turn(&actor, 31).await;
-    actor.agents().quiet().await;
+    actor.agents().wait_until_idle().await;
     let session = agent(&actor, "1").await.session;
     assert_eq!(heard(&stage, session), ["work"]);
     end(actor).await;
@@ -201,11 +201,11 @@ async fn a_child_that_was_cancelled_is_asked_nothing() {
     assert_eq!(answer(&stage, &actor, 4).await["action"], "not_found");
     let root = actor.session_id();
     hands.turn(&actor, 31).await;
-    actor.agents().quiet().await;
+    actor.agents().wait_until_idle().await;
     end(actor).await;
     let actor = stage.resume(root).await;
     hands.turn(&actor, 31).await;
-    actor.agents().quiet().await;
+    actor.agents().wait_until_idle().await;
     let session = agent(&actor, "1").await.session;
     assert_eq!(heard(&stage, session), ["stay"]);
     end(actor).await;

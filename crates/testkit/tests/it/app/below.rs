@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 use troupe_protocol::policy::ApprovalPolicy;
-use troupe_server::app::App;
+use troupe_server::app::AppServer;
 use troupe_testkit::Stage;
 
 use super::client::{Client, app, saying};
@@ -53,7 +53,7 @@ async fn ended(client: &mut Client, thread: &str) -> Value {
     }
 }
 
-async fn opened(app: &App) -> (Client, String) {
+async fn opened(app: &AppServer) -> (Client, String) {
     let mut client = Client::ready(app).await;
     let root = client.thread().await;
     (client, root)

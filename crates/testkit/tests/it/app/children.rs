@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 use troupe_protocol::policy::ApprovalPolicy;
-use troupe_protocol::tree::Fact;
+use troupe_protocol::tree::TreeFact;
 use troupe_testkit::Stage;
 
 use super::client::{Client, app};
@@ -122,7 +122,7 @@ async fn a_callback_says_whose_end_it_tells_of() {
     let session = root.parse().unwrap();
     let lines = stage.store().agent_lines(session).await.unwrap().lines;
     let point = lines.iter().find_map(|(_, line)| match &line.record.fact {
-        Fact::Born(birth) => birth.genealogy.point.clone(),
+        TreeFact::Born(birth) => birth.genealogy.point.clone(),
         _ => None,
     });
     let point = point.expect("the child has a place");

@@ -10,8 +10,8 @@ use tokio::io::{
 };
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
-use troupe_server::House;
-use troupe_server::app::App;
+use troupe_server::SessionPool;
+use troupe_server::app::AppServer;
 use troupe_testkit::Stage;
 
 use super::office::PlainOffice;
@@ -21,10 +21,10 @@ const PATIENCE: Duration = Duration::from_mins(1);
 
 const PIPE_BYTES: usize = 1024 * 1024;
 
-pub fn app(stage: &Stage) -> App {
-    let house = House::new(stage.ground());
+pub fn app(stage: &Stage) -> AppServer {
+    let house = SessionPool::new(stage.ground());
     let office = PlainOffice::in_directory(stage.cwd());
-    App::new(house, Arc::new(office), stage.home())
+    AppServer::new(house, Arc::new(office), stage.home())
 }
 
 pub struct Client {
@@ -38,12 +38,12 @@ pub struct Client {
 
 impl Client {
     /// Connects, and says nothing.
-    pub fn connect(app: &App) -> Self {
+    pub fn connect(app: &AppServer) -> Self {
         Self::with_room(app, PIPE_BYTES)
     }
 
     /// As [`Self::connect`], with so much room for what it has not read.
-    pub fn with_room(app: &App, bytes: usize) -> Self {
+    pub fn with_room(app: &AppServer, bytes: usize) -> Self {
         let app = app.clone();
         Self::piped(bytes, |read, write| async move {
             let ending = CancellationToken::new();
@@ -80,7 +80,7 @@ impl Client {
     }
 
     /// Connects and introduces itself, with the capabilities that it wants.
-    pub async fn introduced(app: &App, capabilities: Value) -> Self {
+    pub async fn introduced(app: &AppServer, capabilities: Value) -> Self {
         let mut client = Self::connect(app);
         client.introduce(capabilities).await;
         client
@@ -94,7 +94,7 @@ impl Client {
         self.write(&initialized.to_string()).await;
     }
 
-    pub async fn ready(app: &App) -> Self {
+    pub async fn ready(app: &AppServer) -> Self {
         Self::introduced(app, json!({"experimentalApi": true})).await
     }
 

@@ -3,12 +3,12 @@
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
 use serde_json::{Value, json};
-use troupe_server::app::App;
+use troupe_server::app::AppServer;
 use troupe_testkit::Stage;
 
 use super::client::{Client, app};
 
-async fn stage() -> (Stage, App) {
+async fn stage() -> (Stage, AppServer) {
     let stage = Stage::new("[[scene]]").await;
     let app = app(&stage);
     (stage, app)

@@ -11,7 +11,8 @@ use troupe_protocol::event::SkillsEntry;
 use troupe_protocol::mcp::McpOffer;
 use troupe_protocol::policy::SandboxPolicy;
 use troupe_server::app::{
-    KeyStatus, Office, Setting, SettingsChange, SettingsWritten, TakenOver, Workplace, WriteRefusal,
+    CommandWorkplace, EffectiveSetting, HostServices, KeyStatus, SettingsChange,
+    SettingsWriteResult, TakeoverResult, WriteRefusal,
 };
 
 #[derive(Debug)]
@@ -28,7 +29,7 @@ impl PlainOffice {
 }
 
 #[async_trait]
-impl Office for PlainOffice {
+impl HostServices for PlainOffice {
     fn models(&self) -> Vec<ModelEntry> {
         vec![ModelEntry::named("test-model")]
     }
@@ -66,7 +67,7 @@ impl Office for PlainOffice {
 
     fn refresh_servers(&self) {}
 
-    fn settings(&self, _: Option<&Path>) -> Result<Vec<Setting>, String> {
+    fn settings(&self, _: Option<&Path>) -> Result<Vec<EffectiveSetting>, String> {
         Ok(Vec::new())
     }
 
@@ -74,12 +75,15 @@ impl Office for PlainOffice {
         String::new()
     }
 
-    async fn change_settings(&self, _: SettingsChange) -> Result<SettingsWritten, WriteRefusal> {
+    async fn change_settings(
+        &self,
+        _: SettingsChange,
+    ) -> Result<SettingsWriteResult, WriteRefusal> {
         let message = "this office writes nothing".to_owned();
         Err(WriteRefusal::ReadOnly(message))
     }
 
-    async fn take_over(&self, file: &Path) -> Result<TakenOver, String> {
+    async fn take_over(&self, file: &Path) -> Result<TakeoverResult, String> {
         Err(format!("{} is no conversation", file.display()))
     }
 
@@ -91,9 +95,9 @@ impl Office for PlainOffice {
         &self,
         cwd: Option<&Path>,
         policy: Option<SandboxPolicy>,
-    ) -> Result<Workplace, String> {
+    ) -> Result<CommandWorkplace, String> {
         let path = std::env::var("PATH").map_err(|error| error.to_string())?;
-        Ok(Workplace {
+        Ok(CommandWorkplace {
             launcher: self.launcher.clone(),
             cwd: self.cwd.join(cwd.unwrap_or(Path::new(""))),
             env: [("PATH".to_owned(), path)].into(),

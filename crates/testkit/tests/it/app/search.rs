@@ -1,13 +1,13 @@
 //! `fuzzyFileSearch`: files found by pieces of their paths.
 
 use serde_json::{Value, json};
-use troupe_server::app::App;
+use troupe_server::app::AppServer;
 use troupe_testkit::Stage;
 
 use super::client::{Client, app};
 
 /// A project with an ignored directory and a hidden one.
-async fn project() -> (Stage, App) {
+async fn project() -> (Stage, AppServer) {
     let stage = Stage::new("[[scene]]").await;
     for (path, text) in [
         (".gitignore", "target/\n"),

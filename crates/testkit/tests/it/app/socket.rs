@@ -12,8 +12,8 @@ use tokio_tungstenite::tungstenite::Message;
 use tokio_tungstenite::tungstenite::client::IntoClientRequest;
 use tokio_tungstenite::{WebSocketStream, client_async};
 use tokio_util::sync::CancellationToken;
-use troupe_server::app::{App, AppListener};
-use troupe_server::{Options, Reach};
+use troupe_server::app::{AppListener, AppServer};
+use troupe_server::{ListenOptions, ListenReach};
 
 use super::client::Client;
 use crate::it::wire::house::{KEEPALIVE, TOKEN, token_in};
@@ -27,13 +27,13 @@ pub struct Listening {
 
 impl Listening {
     /// Opens an app to clients of this machine, by a socket and by the network.
-    pub async fn open(app: &App) -> Self {
+    pub async fn open(app: &AppServer) -> Self {
         let directory = tempfile::tempdir().unwrap();
         let socket = format!("unix://{}", directory.path().join("a.sock").display());
-        let listener = AppListener::bind(Options {
+        let listener = AppListener::bind(ListenOptions {
             listen: vec![socket.parse().unwrap(), "ws://127.0.0.1:0".parse().unwrap()],
             token: Some(token_in(&directory)),
-            reach: Reach::ThisMachine,
+            reach: ListenReach::ThisMachine,
             hosts: Vec::new(),
             origins: Vec::new(),
             tls: None,

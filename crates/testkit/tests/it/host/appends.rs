@@ -5,7 +5,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use expect_test::expect;
 use serde_json::json;
-use troupe_engine::{Doing, Host, Order};
+use troupe_engine::{ActivityKind, SessionHost, SessionOrder};
 use troupe_protocol::item::TurnItem;
 use troupe_protocol::op::Op;
 use troupe_protocol::policy::{ApprovalPolicy, SandboxPolicy};
@@ -14,7 +14,7 @@ use troupe_protocol::tool::ToolSpec;
 use troupe_protocol::tree::{AgentMessage, MessageMetadata};
 use troupe_protocol::{EventMsg, SessionId};
 use troupe_testkit::Stage;
-use troupe_tools::{Call, Claim, Concurrency, Tool, ToolOutput};
+use troupe_tools::{DeliveryClaim, Tool, ToolConcurrency, ToolInvocation, ToolOutput};
 
 use super::{HELLO, Tree, approve, asking, lines, message, message_id, start, tree, tree_on};
 
@@ -53,7 +53,7 @@ async fn a_task_begins_in_one_append_with_its_message() {
 async fn older_messages_come_before_the_one_that_a_task_begins_with() {
     let tree = tree(HELLO).await;
     let mut actor = tree.stage.start().await;
-    tree.host.give(Order::Start {
+    tree.host.give(SessionOrder::Start {
         task: message_id(3).task(),
         message: message_id(3),
         mail: message("no, neither"),
@@ -94,11 +94,11 @@ async fn mail_joins_the_running_task_at_its_next_request() {
         ..message("by the way")
     };
     let mail = vec![(message_id(2), callback), (message_id(3), message("and"))];
-    tree.host.give(Order::Mail(mail.clone()));
+    tree.host.give(SessionOrder::Mail(mail.clone()));
     // Heard of already, and the one that it began with.
-    tree.host.give(Order::Mail(mail));
+    tree.host.give(SessionOrder::Mail(mail));
     tree.host
-        .give(Order::Mail(vec![(message_id(1), message("go"))]));
+        .give(SessionOrder::Mail(vec![(message_id(1), message("go"))]));
     approve(&mut actor).await;
     let msgs = actor.until_task_ends().await;
     tree.check_append(
@@ -138,14 +138,14 @@ impl Tool for Delivering {
         &self.0
     }
 
-    fn concurrency(&self) -> Concurrency {
-        Concurrency::Shared
+    fn concurrency(&self) -> ToolConcurrency {
+        ToolConcurrency::Shared
     }
 
-    async fn call(&self, call: Call) -> ToolOutput {
+    async fn call(&self, call: ToolInvocation) -> ToolOutput {
         let context = &call.context;
         let text = format!("{} {}", context.model, context.message_index);
-        ToolOutput::success(text).with_claim(Claim(7))
+        ToolOutput::success(text).with_claim(DeliveryClaim(7))
     }
 }
 
@@ -249,9 +249,9 @@ async fn what_an_answer_delivers_counts_also_if_the_task_is_stopped() {
 
 /// Returns the tools that run.
 fn tools(tree: &Tree) -> Vec<String> {
-    match Host::vitals(&*tree.host).read().doing {
-        Doing::Tools(tools) => tools,
-        Doing::Idle | Doing::Model | Doing::Compacting => Vec::new(),
+    match SessionHost::activity_handle(&*tree.host).read().doing {
+        ActivityKind::Tools(tools) => tools,
+        ActivityKind::Idle | ActivityKind::Model | ActivityKind::Compacting => Vec::new(),
     }
 }
 

@@ -4,13 +4,13 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use expect_test::expect;
 use troupe_engine::limits::MAILBOX_MAX;
-use troupe_engine::{Lines, Order, Parcel, Stopper};
+use troupe_engine::{PendingWrite, SessionOrder, StopRequester, WriteBatch};
 use troupe_protocol::event::{AbortReason, BackgroundEvent};
 use troupe_protocol::input::UserInput;
 use troupe_protocol::op::{ConfigureSession, Op, Submission};
 use troupe_protocol::result::StopReason;
 use troupe_protocol::rollout::RolloutRecord;
-use troupe_protocol::tree::Fact;
+use troupe_protocol::tree::TreeFact;
 use troupe_protocol::{AgentId, EventMsg, SubmissionId};
 use troupe_testkit::Actor;
 
@@ -42,7 +42,7 @@ async fn mail_that_was_taken_back_does_not_prolong_the_task() {
         .await;
     tree.host.refuse();
     tree.host
-        .give(Order::Mail(vec![(message_id(2), message("late"))]));
+        .give(SessionOrder::Mail(vec![(message_id(2), message("late"))]));
     actor.until_task_ends().await;
     assert_eq!(tree.stage.requests().len(), 2);
     assert_eq!(tree.host.results()[0].last_message.as_deref(), Some("done"));
@@ -53,14 +53,14 @@ async fn mail_without_a_task_is_left_in_the_inbox() {
     let tree = tree(HELLO).await;
     let mut actor = tree.stage.start().await;
     tree.host
-        .give(Order::Mail(vec![(message_id(2), message("early"))]));
+        .give(SessionOrder::Mail(vec![(message_id(2), message("early"))]));
     actor.turn("hi").await;
     let sent = serde_json::to_string(&tree.stage.input_of(0)).unwrap();
     assert!(!sent.contains("early"), "{sent}");
 }
 
 /// A picture that takes a moment to decode, in a message of another agent's.
-fn with_picture(tree: &Tree, order: Order) -> Order {
+fn with_picture(tree: &Tree, order: SessionOrder) -> SessionOrder {
     let large = image::GrayImage::new(4_000, 4_000);
     large.save(tree.stage.cwd().join("large.png")).unwrap();
     let picture = UserInput::LocalImage {
@@ -68,7 +68,7 @@ fn with_picture(tree: &Tree, order: Order) -> Order {
         detail: None,
     };
     match order {
-        Order::Start {
+        SessionOrder::Start {
             task,
             message,
             mut mail,
@@ -76,7 +76,7 @@ fn with_picture(tree: &Tree, order: Order) -> Order {
             output_schema,
         } => {
             mail.items.push(picture);
-            Order::Start {
+            SessionOrder::Start {
                 task,
                 message,
                 mail,
@@ -94,8 +94,10 @@ async fn a_picture_of_another_agent_is_decoded_beside_the_session() {
     let tree = tree(HELLO).await;
     let mut actor = tree.stage.start().await;
     tree.host.give(with_picture(&tree, start(1, "look")));
-    tree.host
-        .give(Order::Mail(vec![(message_id(2), message("and this"))]));
+    tree.host.give(SessionOrder::Mail(vec![(
+        message_id(2),
+        message("and this"),
+    )]));
     let name = "painter".to_owned();
     actor.submit(Op::SetThreadName { name }).await;
     let msgs = actor
@@ -119,10 +121,10 @@ async fn a_stop_meets_a_task_whose_picture_is_being_decoded() {
     let tree = tree(HELLO).await;
     let mut actor = tree.stage.start().await;
     tree.host.give(with_picture(&tree, start(1, "look")));
-    tree.host.give(Order::Abort {
+    tree.host.give(SessionOrder::Abort {
         task: message_id(1).task(),
         reason: AbortReason::Interrupted,
-        by: Stopper::default(),
+        by: StopRequester::default(),
     });
     tree.host.give(start(2, "next"));
     let msgs = actor.until_task_ends().await;
@@ -154,15 +156,15 @@ async fn stalled(tree: &Tree) -> Actor {
 async fn a_stop_meets_the_task_it_is_for_and_no_other() {
     let tree = tree(STALLING).await;
     let mut actor = stalled(&tree).await;
-    let abort = |task: SubmissionId| Order::Abort {
+    let abort = |task: SubmissionId| SessionOrder::Abort {
         task,
         reason: AbortReason::Interrupted,
-        by: Stopper::default(),
+        by: StopRequester::default(),
     };
     tree.host.give(abort("another".into()));
     // A start while a task runs is nothing either.
     tree.host.give(start(2, "too early"));
-    tree.host.give(Order::Tell(EventMsg::BackgroundEvent(
+    tree.host.give(SessionOrder::Tell(EventMsg::BackgroundEvent(
         BackgroundEvent::default(),
     )));
     actor
@@ -215,23 +217,23 @@ async fn the_tree_writes_and_tells_through_the_session() {
             ..BackgroundEvent::default()
         })
     };
-    let shut = Fact::Shut {
+    let shut = TreeFact::Shut {
         agent: AgentId::ROOT,
     };
-    let lines = |name: &str| Lines {
+    let lines = |name: &str| WriteBatch {
         records: vec![agent_line(shut.clone(), None)],
         receipt: Some(tree.host.receipt(name)),
     };
-    let parcel = Parcel::new(lines("record"));
+    let parcel = PendingWrite::new(lines("record"));
     let sent = parcel.tracking();
     sent.add(lines("later record")).expect("nobody opened it");
-    tree.host.give(Order::Write(parcel));
-    tree.host.give(Order::Record {
+    tree.host.give(SessionOrder::Write(parcel));
+    tree.host.give(SessionOrder::Record {
         submission: None,
         events: vec![told("kept")],
     });
-    tree.host.give(Order::Tell(told("only told")));
-    tree.host.give(Order::Operate {
+    tree.host.give(SessionOrder::Tell(told("only told")));
+    tree.host.give(SessionOrder::Operate {
         submission: SubmissionId::from("by-tree"),
         op: Op::SetThreadNote {
             note: " a   note ".to_owned(),
@@ -259,13 +261,13 @@ async fn the_tree_writes_and_tells_through_the_session() {
     // Who resumes it knows that there are lines of a tree, and the note.
     let session = actor.session_id();
     actor.shut_down().await;
-    assert!(!tree.host.give(Order::Tell(told("too late"))));
+    assert!(!tree.host.give(SessionOrder::Tell(told("too late"))));
     // Lines that a session drops are known to be lost, also to who could take them back.
-    let parcel = Parcel::new(lines("too late"));
+    let parcel = PendingWrite::new(lines("too late"));
     let sent = parcel.tracking();
-    assert!(!tree.host.give(Order::Write(parcel)));
+    assert!(!tree.host.give(SessionOrder::Write(parcel)));
     assert_eq!(tree.host.fates()[2..], ["too late lost"]);
-    assert!(sent.add(Lines::default()).is_err());
+    assert!(sent.add(WriteBatch::default()).is_err());
     let actor = tree.stage.resume(session).await;
     assert!(
         tree.host
@@ -310,7 +312,7 @@ async fn a_full_mailbox_keeps_clients_waiting_and_the_tree_not() {
         () = std::future::ready(()) => (),
     }
     let told = EventMsg::BackgroundEvent(BackgroundEvent::default());
-    assert!(tree.host.give(Order::Tell(told)));
+    assert!(tree.host.give(SessionOrder::Tell(told)));
     tree.host.open_doors();
     let mut names = 0;
     while let Some(event) = events.next().await {
@@ -328,8 +330,8 @@ async fn an_abort_of_a_task_that_the_session_does_not_have_is_answered_with_its_
     let tree = tree(HELLO).await;
     let mut actor = tree.stage.start().await;
     let (task, reason) = (SubmissionId::from("gone"), AbortReason::Interrupted);
-    let by = Stopper::default();
-    tree.host.give(Order::Abort { task, reason, by });
+    let by = StopRequester::default();
+    tree.host.give(SessionOrder::Abort { task, reason, by });
     actor.turn("hi").await;
     let results = tree.host.results();
     assert_eq!(results[0].task_id.as_str(), "gone");

@@ -2,7 +2,7 @@
 
 use expect_test::expect;
 use serde_json::json;
-use troupe_engine::Order;
+use troupe_engine::SessionOrder;
 use troupe_protocol::EventMsg;
 use troupe_protocol::result::{StopReason, StructuredOutput};
 
@@ -33,7 +33,7 @@ async fn a_task_that_cannot_begin_has_a_result() {
 async fn a_task_whose_answer_could_not_be_checked_does_not_begin() {
     let tree = tree(HELLO).await;
     let mut actor = tree.stage.start().await;
-    tree.host.give(Order::Start {
+    tree.host.give(SessionOrder::Start {
         task: "t".into(),
         message: message_id(1),
         mail: message("how many?"),
@@ -60,7 +60,7 @@ steps = [{ say = "ANSWER" }]
 async fn structured(answer: &str) -> (Tree, Vec<EventMsg>) {
     let tree = tree(&COUNT.replace("ANSWER", answer)).await;
     let mut actor = tree.stage.start().await;
-    tree.host.give(Order::Start {
+    tree.host.give(SessionOrder::Start {
         task: "t".into(),
         message: message_id(1),
         mail: message("how many?"),

@@ -1,7 +1,7 @@
 //! What the tree is told, and what it makes of a session.
 
 use expect_test::expect;
-use troupe_engine::{Doing, Host};
+use troupe_engine::{ActivityKind, SessionHost};
 use troupe_protocol::approval::ReviewDecision;
 use troupe_protocol::op::{ConfigureSession, ForkPoint, Op, ReviewRequest, ReviewTarget};
 use troupe_protocol::policy::{ApprovalPolicy, SandboxPolicy};
@@ -92,14 +92,17 @@ async fn who_looks_sees_what_the_agent_is_doing() {
         headlines.collect::<Vec<_>>(),
         ["reasoning Reading the code"]
     );
-    let pulse = Host::vitals(&*tree.host).read();
-    assert_eq!(pulse.doing, Doing::Idle);
+    let pulse = SessionHost::activity_handle(&*tree.host).read();
+    assert_eq!(pulse.doing, ActivityKind::Idle);
     assert_eq!(pulse.usage.total_tokens, 6);
     assert!(pulse.progress_at_ms > 0);
 
     let (tree, _actor) = asking().await;
-    let pulse = Host::vitals(&*tree.host).read();
-    assert_eq!(pulse.doing, Doing::Tools(vec!["shell_command".to_owned()]));
+    let pulse = SessionHost::activity_handle(&*tree.host).read();
+    assert_eq!(
+        pulse.doing,
+        ActivityKind::Tools(vec!["shell_command".to_owned()])
+    );
 }
 
 #[tokio::test]

@@ -64,7 +64,7 @@ fn offered(body: &Value) -> Vec<String> {
 }
 
 async fn end(actor: Actor) {
-    actor.agents().quiet().await;
+    actor.agents().wait_until_idle().await;
     actor.shut_down().await;
 }
 

@@ -10,16 +10,16 @@ use tokio::io::{
 };
 use tokio::task::JoinHandle;
 use troupe_mcp::serve::serve_stream;
-use troupe_server::House;
-use troupe_server::headless::Headless;
-use troupe_server::mcp::Orchestra;
+use troupe_server::SessionPool;
+use troupe_server::headless::HeadlessPolicy;
+use troupe_server::mcp::SessionTools;
 use troupe_testkit::Stage;
 
 const PATIENCE: Duration = Duration::from_mins(1);
 const PIPE_BYTES: usize = 64 * 1024;
 
 pub struct Client {
-    house: House,
+    house: SessionPool,
     served: JoinHandle<()>,
     lines: Lines<BufReader<ReadHalf<DuplexStream>>>,
     writer: WriteHalf<DuplexStream>,
@@ -45,8 +45,12 @@ impl Client {
     }
 
     async fn introduced(stage: &Stage, capabilities: Value) -> Self {
-        let house = House::new(stage.ground());
-        let orchestra = Arc::new(Orchestra::new(house.clone(), Headless::Refuse, "0.0.0"));
+        let house = SessionPool::new(stage.ground());
+        let orchestra = Arc::new(SessionTools::new(
+            house.clone(),
+            HeadlessPolicy::Refuse,
+            "0.0.0",
+        ));
         let (ours, theirs) = tokio::io::duplex(PIPE_BYTES);
         let (read, write) = tokio::io::split(theirs);
         let served = tokio::spawn(serve_stream(orchestra, read, write));

@@ -6,7 +6,7 @@ use troupe_protocol::event::EventMsg;
 use troupe_protocol::op::Op;
 use troupe_protocol::policy::CollaborationMode;
 use troupe_protocol::rollout::RolloutRecord;
-use troupe_store::Position;
+use troupe_store::LogPosition;
 use troupe_testkit::Stage;
 
 use super::{in_mode, lines, plans, start_planning, turn_with};
@@ -61,7 +61,11 @@ async fn the_plan_is_in_the_rollout_and_the_model_is_sent_what_it_said() {
     actor.shut_down().await;
 
     // Whoever comes later reads the same items, with their older names.
-    let batch = stage.store().read_all(session, Position(0)).await.unwrap();
+    let batch = stage
+        .store()
+        .read_all(session, LogPosition(0))
+        .await
+        .unwrap();
     let records = batch.lines.iter().map(|line| line.record().unwrap().record);
     let replayed: Vec<EventMsg> = records
         .filter_map(|record| match record {

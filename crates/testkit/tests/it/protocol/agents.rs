@@ -48,6 +48,6 @@ async fn work_with_other_agents_is_told() {
         collab_waiting_end
         subagent_lifecycle"#]]
     .assert_eq(&heard.join("\n"));
-    actor.agents().quiet().await;
+    actor.agents().wait_until_idle().await;
     kept(&stage, actor).await;
 }

@@ -1,6 +1,6 @@
 //! What a session is and has been: its settings, its history, its files.
 
-use troupe_engine::Notice;
+use troupe_engine::SetupNotice;
 use troupe_testkit::Stage;
 
 use super::{GO, kept, play, told};
@@ -59,7 +59,7 @@ async fn items_are_injected_and_come_back() {
 
 #[tokio::test]
 async fn an_old_setting_is_told() {
-    let notice = Notice::Deprecated {
+    let notice = SetupNotice::Deprecated {
         summary: "the key is old".to_owned(),
         details: Some("write the new one".to_owned()),
     };

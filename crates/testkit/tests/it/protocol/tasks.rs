@@ -108,7 +108,7 @@ async fn a_review_is_entered_and_left() {
         &["entered_review_mode", "exited_review_mode"],
     )
     .await;
-    actor.agents().quiet().await;
+    actor.agents().wait_until_idle().await;
     kept(&stage, actor).await;
 }
 

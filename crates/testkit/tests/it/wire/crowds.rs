@@ -7,11 +7,11 @@ use futures_util::future::join_all;
 use tokio::io::{AsyncRead, AsyncReadExt as _};
 use tokio::net::{TcpStream, UnixStream};
 use tokio::sync::Notify;
-use troupe_client::Options;
-use troupe_server::Reach;
-use troupe_server::headless::Headless;
+use troupe_client::ClientOptions;
+use troupe_server::ListenReach;
+use troupe_server::headless::HeadlessPolicy;
 use troupe_server::limits::{CONNECTIONS_MAX, HELLO_MS_MAX};
-use troupe_server::mcp::{McpListener, Orchestra};
+use troupe_server::mcp::{McpListener, SessionTools};
 use troupe_testkit::Stage;
 
 use super::house::{ALL, Bell, House, KEEPALIVE, PATIENCE, TOKEN, following, token_in};
@@ -86,10 +86,10 @@ async fn silent_connections_lock_nobody_out_of_the_app_server() {
 async fn silent_connections_lock_nobody_out_of_the_mcp_server() {
     let stage = Stage::new(PLAY).await;
     let directory = tempfile::tempdir().unwrap();
-    let listener = McpListener::bind(troupe_server::Options {
+    let listener = McpListener::bind(troupe_server::ListenOptions {
         listen: vec!["http:127.0.0.1:0".parse().unwrap()],
         token: Some(token_in(&directory)),
-        reach: Reach::ThisMachine,
+        reach: ListenReach::ThisMachine,
         hosts: Vec::new(),
         origins: Vec::new(),
         tls: None,
@@ -100,8 +100,8 @@ async fn silent_connections_lock_nobody_out_of_the_mcp_server() {
     let url = listener.urls().next().unwrap();
     let place = url.strip_prefix("http://").unwrap();
     let place = place.strip_suffix("/mcp").unwrap();
-    let house = troupe_server::House::new(stage.ground());
-    let orchestra = Orchestra::new(house.clone(), Headless::Refuse, "0.0.0");
+    let house = troupe_server::SessionPool::new(stage.ground());
+    let orchestra = SessionTools::new(house.clone(), HeadlessPolicy::Refuse, "0.0.0");
     let bell = Arc::new(Notify::new());
     let serving = tokio::spawn(listener.run(Arc::new(orchestra), Bell(Arc::clone(&bell))));
 
@@ -135,7 +135,7 @@ async fn who_says_nothing_is_cut_off_on_every_listener_of_the_network() {
     let app = app(&stage);
     let listening = Listening::open(&app).await;
     // Who has shown the token may be silent for as long as it wants.
-    let mut quiet = house.join("ws", Options::default()).await.unwrap();
+    let mut quiet = house.join("ws", ClientOptions::default()).await.unwrap();
     let mut places: Vec<String> = NETWORK.map(|kind| house.socket_of(kind)).to_vec();
     places.push(listening.place().to_owned());
     let limit = Duration::from_millis(HELLO_MS_MAX) + PATIENCE;

@@ -6,16 +6,16 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use tokio::net::TcpStream;
-use troupe_client::{Client, Options, TlsOptions, Told};
+use troupe_client::{Client, ClientOptions, ClientUpdate, TlsOptions};
 use troupe_protocol::EventMsg;
 use troupe_protocol::link::{ClientRole, Secret};
 use troupe_protocol::op::{ConfigureSession, Op};
 use troupe_server::limits::CONNECTIONS_MAX;
-use troupe_server::tls::{Tls, TlsError};
-use troupe_server::token::Token;
-use troupe_server::{Reach, Server};
+use troupe_server::tls::{TlsError, TlsIdentity};
+use troupe_server::token::AccessToken;
+use troupe_server::{ListenReach, ProtoServer};
 use troupe_testkit::Stage;
-use troupe_transport::{Address, HostPort};
+use troupe_transport::{HostPort, SessionAddress};
 
 use super::house::{Bell, KEEPALIVE, TOKEN, token_in};
 
@@ -37,17 +37,17 @@ fn key_in(directory: &Path, mode: u32) -> PathBuf {
 }
 
 /// Addresses of a server whose session ends with the test.
-async fn open(stage: &Stage, token: Token) -> Vec<Address> {
+async fn open(stage: &Stage, token: AccessToken) -> Vec<SessionAddress> {
     let place = |kind: &str| format!("{kind}:0.0.0.0:0").parse().unwrap();
     let directory = tempfile::tempdir().unwrap();
     let key = key_in(directory.path(), 0o600);
-    let server = Server::bind(troupe_server::Options {
+    let server = ProtoServer::bind(troupe_server::ListenOptions {
         listen: KINDS.map(place).to_vec(),
         token: Some(token),
-        reach: Reach::Network,
+        reach: ListenReach::Network,
         hosts: Vec::new(),
         origins: Vec::new(),
-        tls: Some(Tls::read(&fixture("cert.pem"), &key).unwrap()),
+        tls: Some(TlsIdentity::read(&fixture("cert.pem"), &key).unwrap()),
         keepalive: KEEPALIVE,
     })
     .await
@@ -59,22 +59,22 @@ async fn open(stage: &Stage, token: Token) -> Vec<Address> {
 }
 
 /// The certificate is that of a name, not of a number.
-fn by_name(address: Address) -> Address {
+fn by_name(address: SessionAddress) -> SessionAddress {
     match address {
-        Address::Net(protocol, place) => {
+        SessionAddress::Net(protocol, place) => {
             let host = "localhost".to_owned();
-            Address::Net(protocol, HostPort { host, ..place })
+            SessionAddress::Net(protocol, HostPort { host, ..place })
         }
         other => other,
     }
 }
 
 /// An address of this machine that the certificate does not know.
-fn nameless(address: Address) -> Address {
+fn nameless(address: SessionAddress) -> SessionAddress {
     match address {
-        Address::Net(protocol, place) => {
+        SessionAddress::Net(protocol, place) => {
             let host = "127.0.0.2".to_owned();
-            Address::Net(protocol, HostPort { host, ..place })
+            SessionAddress::Net(protocol, HostPort { host, ..place })
         }
         other => other,
     }
@@ -86,12 +86,12 @@ async fn a_session_is_driven_over_tls() {
     for index in 0..KINDS.len() {
         let stage = Stage::new(PLAY).await;
         let addresses = open(&stage, token_in(&directory)).await;
-        let options = Options {
+        let options = ClientOptions {
             token: Some(Secret(TOKEN.to_owned())),
             tls: Some(TlsOptions {
                 trusted: fixture("ca.pem"),
             }),
-            ..Options::default()
+            ..ClientOptions::default()
         };
         let address = by_name(addresses[index].clone());
         let mut client = Client::connect(address, options).await.unwrap();
@@ -99,7 +99,11 @@ async fn a_session_is_driven_over_tls() {
         client.submit("1", configure).await.unwrap();
         loop {
             match client.next().await.unwrap().expect("an answer") {
-                Told::Event(event) if matches!(event.msg, EventMsg::SessionConfigured(_)) => break,
+                ClientUpdate::Event(event)
+                    if matches!(event.msg, EventMsg::SessionConfigured(_)) =>
+                {
+                    break;
+                }
                 _ => {}
             }
         }
@@ -113,7 +117,7 @@ async fn silent_connections_lock_nobody_out_behind_tls() {
     let stage = Stage::new(PLAY).await;
     let addresses = open(&stage, token_in(&directory)).await;
     for address in &addresses {
-        let Address::Net(_, place) = by_name(address.clone()) else {
+        let SessionAddress::Net(_, place) = by_name(address.clone()) else {
             panic!("{address} is of the network");
         };
         let mut silent = Vec::new();
@@ -121,13 +125,13 @@ async fn silent_connections_lock_nobody_out_behind_tls() {
             silent.push(TcpStream::connect(("127.0.0.1", place.port)).await.unwrap());
         }
         for other in &addresses {
-            let options = Options {
+            let options = ClientOptions {
                 role: ClientRole::Follow,
                 token: Some(Secret(TOKEN.to_owned())),
                 tls: Some(TlsOptions {
                     trusted: fixture("ca.pem"),
                 }),
-                ..Options::default()
+                ..ClientOptions::default()
             };
             let joined = Client::connect(by_name(other.clone()), options).await;
             assert!(joined.is_ok(), "{address} keeps clients out of {other}");
@@ -144,21 +148,21 @@ async fn who_does_not_trust_the_certificate_does_not_connect() {
         // The name is not the certificate's.
         let address = nameless(address);
         let trusted = fixture("ca.pem");
-        let options = Options {
+        let options = ClientOptions {
             token: Some(Secret(TOKEN.to_owned())),
             tls: Some(TlsOptions { trusted }),
-            ..Options::default()
+            ..ClientOptions::default()
         };
         let stranger = Client::connect(address.clone(), options).await;
         assert!(stranger.is_err(), "{stranger:?}");
-        let bare = Client::connect(by_name(address), Options::default()).await;
+        let bare = Client::connect(by_name(address), ClientOptions::default()).await;
         assert!(bare.is_err(), "{bare:?}");
     }
 }
 
 #[test]
 fn files_that_hold_no_certificate_are_named() {
-    let missing = Tls::read(&fixture("README.md"), &fixture("key.pem"));
+    let missing = TlsIdentity::read(&fixture("README.md"), &fixture("key.pem"));
     assert!(
         matches!(missing, Err(TlsError::Certificate { .. })),
         "{missing:?}"
@@ -166,7 +170,7 @@ fn files_that_hold_no_certificate_are_named() {
     let directory = tempfile::tempdir().unwrap();
     let key = key_in(directory.path(), 0o600);
     std::fs::write(&key, "no key").unwrap();
-    let missing = Tls::read(&fixture("cert.pem"), &key);
+    let missing = TlsIdentity::read(&fixture("cert.pem"), &key);
     assert!(matches!(missing, Err(TlsError::Key { .. })), "{missing:?}");
 }
 
@@ -174,11 +178,11 @@ fn files_that_hold_no_certificate_are_named() {
 fn a_key_that_everybody_can_read_is_refused() {
     let directory = tempfile::tempdir().unwrap();
     for mode in [0o644, 0o604, 0o602] {
-        let read = Tls::read(&fixture("cert.pem"), &key_in(directory.path(), mode));
+        let read = TlsIdentity::read(&fixture("cert.pem"), &key_in(directory.path(), mode));
         let error = read.expect_err("others can read it, or change it");
         assert!(error.to_string().contains("chmod 600"), "{error}");
     }
     for mode in [0o600, 0o640] {
-        Tls::read(&fixture("cert.pem"), &key_in(directory.path(), mode)).unwrap();
+        TlsIdentity::read(&fixture("cert.pem"), &key_in(directory.path(), mode)).unwrap();
     }
 }

@@ -3,7 +3,7 @@
 
 use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader};
 use tokio::net::TcpStream;
-use troupe_client::{Error, Options};
+use troupe_client::{ClientError, ClientOptions};
 use troupe_protocol::EventMsg;
 use troupe_protocol::link::{ClientRole, ServerNotice};
 use troupe_protocol::op::{ConfigureSession, Op};
@@ -50,7 +50,7 @@ macro_rules! is_cut {
 
 /// The session is there for others, as soon as the one before is known to be gone.
 async fn goes_on(house: &House) {
-    let mut driver = house.join("unix", Options::default()).await.unwrap();
+    let mut driver = house.join("unix", ClientOptions::default()).await.unwrap();
     if driver.client.welcome().seat.role != ClientRole::Drive {
         let has_seat = |notice: &ServerNotice| matches!(notice, ServerNotice::Seat(seat) if seat.role == ClientRole::Drive);
         driver.notice(has_seat).await;
@@ -159,10 +159,13 @@ async fn grpc_messages() {
 #[tokio::test]
 async fn our_own_client_does_not_send_what_nobody_takes() {
     let house = House::open(&Stage::new(PLAY).await).await;
-    let guest = house.join("http", Options::default()).await.unwrap();
+    let guest = house.join("http", ClientOptions::default()).await.unwrap();
     let note = "x".repeat(LINE_BYTES_MAX);
     let error = guest.client.submit("1", Op::SetThreadNote { note }).await;
-    assert!(matches!(error, Err(Error::TooLong { .. })), "{error:?}");
+    assert!(
+        matches!(error, Err(ClientError::TooLong { .. })),
+        "{error:?}"
+    );
     drop(guest);
     goes_on(&house).await;
 }

@@ -4,10 +4,10 @@ use std::time::Duration;
 
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::net::{TcpStream, UnixStream};
-use troupe_client::{Client, Error, Options};
+use troupe_client::{Client, ClientError, ClientOptions};
 use troupe_protocol::EventMsg;
 use troupe_protocol::link::{Goodbye, Secret};
-use troupe_server::{Reach, Server};
+use troupe_server::{ListenReach, ProtoServer};
 use troupe_testkit::Stage;
 use troupe_transport::limits::LINE_BYTES_MAX;
 
@@ -36,12 +36,12 @@ async fn without_the_token_nobody_comes_in() {
             Some("a token for this test alonf"),
             Some(""),
         ] {
-            let options = Options {
+            let options = ClientOptions {
                 token: token.map(|token| Secret(token.to_owned())),
-                ..Options::default()
+                ..ClientOptions::default()
             };
             match Client::connect(house.address(kind), options).await {
-                Err(Error::Refused { reason, .. }) => {
+                Err(ClientError::Refused { reason, .. }) => {
                     assert_eq!(reason, Goodbye::Unauthorized, "{kind}");
                 }
                 other => panic!("{kind} {token:?}: {other:?}"),
@@ -49,7 +49,7 @@ async fn without_the_token_nobody_comes_in() {
         }
     }
     // The user of this machine is known without.
-    Client::connect(house.address("unix"), Options::default())
+    Client::connect(house.address("unix"), ClientOptions::default())
         .await
         .unwrap();
 }
@@ -100,25 +100,25 @@ async fn pages_and_names_of_others_are_refused() {
 
 #[tokio::test]
 async fn other_machines_come_in_only_if_that_is_wanted_and_encrypted() {
-    let options = troupe_server::Options {
+    let options = troupe_server::ListenOptions {
         listen: vec!["tcp:0.0.0.0:0".parse().unwrap()],
-        token: Some(troupe_server::token::Token::random()),
-        reach: Reach::ThisMachine,
+        token: Some(troupe_server::token::AccessToken::random()),
+        reach: ListenReach::ThisMachine,
         hosts: Vec::new(),
         origins: Vec::new(),
         tls: None,
         keepalive: KEEPALIVE,
     };
-    let error = Server::bind(options.clone()).await.unwrap_err();
+    let error = ProtoServer::bind(options.clone()).await.unwrap_err();
     assert!(error.to_string().contains("--allow-remote"), "{error}");
     // The token would be readable on the way.
-    let reach = Reach::Network;
-    let open = troupe_server::Options { reach, ..options };
-    let error = Server::bind(open.clone()).await.unwrap_err();
+    let reach = ListenReach::Network;
+    let open = troupe_server::ListenOptions { reach, ..options };
+    let error = ProtoServer::bind(open.clone()).await.unwrap_err();
     assert!(error.to_string().contains("--tls-cert"), "{error}");
     // Where nobody is on the way it need not be encrypted.
     let listen = vec!["tcp:127.0.0.1:0".parse().unwrap()];
-    Server::bind(troupe_server::Options { listen, ..open })
+    ProtoServer::bind(troupe_server::ListenOptions { listen, ..open })
         .await
         .unwrap();
 }
@@ -190,7 +190,7 @@ async fn a_post_that_is_too_long_or_no_submission_is_answered() {
     let note = "{\"id\":\"1\",\"op\":{\"type\":\"configure_session\"}}";
     // Nobody drives, so one who is nobody may.
     assert_eq!(status(post(note, note.len())).await, "202");
-    let driver = house.join("unix", Options::default()).await.unwrap();
+    let driver = house.join("unix", ClientOptions::default()).await.unwrap();
     assert_eq!(status(post(note, note.len())).await, "409");
     drop(driver);
     assert_eq!(status(post("", LINE_BYTES_MAX + 1)).await, "413");

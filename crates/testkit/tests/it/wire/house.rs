@@ -7,16 +7,16 @@ use std::time::Duration;
 use tempfile::TempDir;
 use tokio::sync::Notify;
 use tokio::task::JoinHandle;
-use troupe_client::{Client, Error, Options, Told};
+use troupe_client::{Client, ClientError, ClientOptions, ClientUpdate};
 use troupe_protocol::input::UserInput;
 use troupe_protocol::link::{ClientRole, Secret, ServerNotice};
 use troupe_protocol::op::{ConfigureSession, Op};
 use troupe_protocol::{ClientId, Event, EventMsg};
 use troupe_server::limits::KEEPALIVE_MS;
-use troupe_server::token::Token;
-use troupe_server::{End, Reach, Server, Stop};
+use troupe_server::token::AccessToken;
+use troupe_server::{ListenReach, ProtoServer, ServerEnd, StopSignal};
 use troupe_testkit::Stage;
-use troupe_transport::Address;
+use troupe_transport::SessionAddress;
 
 /// Long, because it is only met when something is broken.
 pub const PATIENCE: Duration = Duration::from_mins(1);
@@ -30,8 +30,8 @@ pub const TOKEN: &str = "a token for this test alone";
 pub const ALL: [&str; 5] = ["unix", "tcp", "ws", "http", "grpc"];
 
 pub struct House {
-    addresses: Vec<(String, Address)>,
-    running: JoinHandle<End>,
+    addresses: Vec<(String, SessionAddress)>,
+    running: JoinHandle<ServerEnd>,
     stop: Arc<Notify>,
     _directory: TempDir,
 }
@@ -49,10 +49,10 @@ impl House {
             "unix" => format!("unix:{}", directory.path().join("t.sock").display()),
             kind => format!("{kind}:127.0.0.1:0"),
         };
-        let server = Server::bind(troupe_server::Options {
+        let server = ProtoServer::bind(troupe_server::ListenOptions {
             listen: ALL.map(|kind| place(kind).parse().unwrap()).to_vec(),
             token: Some(token_in(&directory)),
-            reach: Reach::ThisMachine,
+            reach: ListenReach::ThisMachine,
             hosts: Vec::new(),
             origins: vec!["https://ui.example".to_owned()],
             tls: None,
@@ -73,7 +73,7 @@ impl House {
         }
     }
 
-    pub fn address(&self, kind: &str) -> Address {
+    pub fn address(&self, kind: &str) -> SessionAddress {
         let found = self.addresses.iter().find(|(name, _)| name == kind);
         found.unwrap().1.clone()
     }
@@ -81,22 +81,22 @@ impl House {
     /// Where a raw connection is made to.
     pub fn socket_of(&self, kind: &str) -> String {
         match self.address(kind) {
-            Address::Net(_, place) => place.to_string(),
-            Address::Unix(path) => path.display().to_string(),
-            Address::Stdio => unreachable!("nobody listens there"),
+            SessionAddress::Net(_, place) => place.to_string(),
+            SessionAddress::Unix(path) => path.display().to_string(),
+            SessionAddress::Stdio => unreachable!("nobody listens there"),
         }
     }
 
-    pub async fn join(&self, kind: &str, options: Options) -> Result<Guest, Error> {
+    pub async fn join(&self, kind: &str, options: ClientOptions) -> Result<Guest, ClientError> {
         let token = Some(Secret(TOKEN.to_owned()));
-        let options = Options { token, ..options };
+        let options = ClientOptions { token, ..options };
         let client = Client::connect(self.address(kind), options).await?;
         Ok(Guest { client, next: 1 })
     }
 
     /// Connects somebody who drives, and configures the session.
     pub async fn drive(&self, kind: &str) -> Guest {
-        let mut driver = self.join(kind, Options::default()).await.unwrap();
+        let mut driver = self.join(kind, ClientOptions::default()).await.unwrap();
         driver
             .submit(Op::ConfigureSession(ConfigureSession::default()))
             .await;
@@ -112,7 +112,7 @@ impl House {
         self.stop.notify_one();
     }
 
-    pub async fn ended(self) -> End {
+    pub async fn ended(self) -> ServerEnd {
         tokio::time::timeout(PATIENCE, self.running)
             .await
             .expect("the server ends with its session")
@@ -123,27 +123,27 @@ impl House {
 /// Rung by who wants the server to stop.
 pub struct Bell(pub Arc<Notify>);
 
-impl Stop for Bell {
+impl StopSignal for Bell {
     async fn wanted(&mut self) {
         self.0.notified().await;
     }
 }
 
 /// A token as people keep it.
-pub fn token_in(directory: &TempDir) -> Token {
+pub fn token_in(directory: &TempDir) -> AccessToken {
     use std::os::unix::fs::PermissionsExt as _;
     let path: PathBuf = directory.path().join("token");
     std::fs::write(&path, TOKEN).unwrap();
     let mode = std::fs::Permissions::from_mode(0o600);
     std::fs::set_permissions(&path, mode).unwrap();
-    Token::read(&path).unwrap()
+    AccessToken::read(&path).unwrap()
 }
 
-pub fn following(after: u64) -> Options {
-    Options {
+pub fn following(after: u64) -> ClientOptions {
+    ClientOptions {
         role: ClientRole::Follow,
         after,
-        ..Options::default()
+        ..ClientOptions::default()
     }
 }
 
@@ -173,7 +173,7 @@ impl Guest {
         .await;
     }
 
-    pub async fn next(&mut self) -> Option<Told> {
+    pub async fn next(&mut self) -> Option<ClientUpdate> {
         tokio::time::timeout(PATIENCE, self.client.next())
             .await
             .expect("something happens")
@@ -184,7 +184,7 @@ impl Guest {
     pub async fn until(&mut self, is_it: impl Fn(&EventMsg) -> bool) -> Vec<Event> {
         let mut passed = Vec::new();
         while let Some(told) = self.next().await {
-            if let Told::Event(event) = told {
+            if let ClientUpdate::Event(event) = told {
                 let found = is_it(&event.msg);
                 passed.push(*event);
                 if found {
@@ -203,7 +203,7 @@ impl Guest {
     /// Returns the next notice that matches; what comes before is passed over.
     pub async fn notice(&mut self, is_it: impl Fn(&ServerNotice) -> bool) -> ServerNotice {
         while let Some(told) = self.next().await {
-            if let Told::Notice(notice) = told
+            if let ClientUpdate::Notice(notice) = told
                 && is_it(&notice)
             {
                 return *notice;
@@ -213,7 +213,7 @@ impl Guest {
     }
 
     /// Returns everything that is left to be told.
-    pub async fn rest(&mut self) -> Vec<Told> {
+    pub async fn rest(&mut self) -> Vec<ClientUpdate> {
         let mut rest = Vec::new();
         while let Some(told) = self.next().await {
             rest.push(told);

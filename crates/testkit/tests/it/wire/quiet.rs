@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
-use troupe_client::Told;
+use troupe_client::ClientUpdate;
 use troupe_protocol::EventMsg;
 use troupe_protocol::link::ServerNotice;
 use troupe_protocol::op::Op;
@@ -39,12 +39,16 @@ async fn a_web_socket_that_answers_no_ping_is_cut() {
     living.submit(Op::SetThreadNote { note }).await;
     loop {
         match living.next().await.expect("the session goes on") {
-            Told::Event(event) if matches!(event.msg, EventMsg::ThreadNoteUpdated { .. }) => break,
-            Told::Notice(notice) => {
+            ClientUpdate::Event(event)
+                if matches!(event.msg, EventMsg::ThreadNoteUpdated { .. }) =>
+            {
+                break;
+            }
+            ClientUpdate::Notice(notice) => {
                 let is_new = matches!(*notice, ServerNotice::Welcome(_));
                 assert!(!is_new, "the connection was made again");
             }
-            Told::Event(_) => {}
+            ClientUpdate::Event(_) => {}
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use rand::rngs::SmallRng;
 use rand::{Rng as _, SeedableRng as _};
-use troupe_client::{Options, Told};
+use troupe_client::{ClientOptions, ClientUpdate};
 use troupe_protocol::item::TurnItem;
 use troupe_protocol::link::Secret;
 use troupe_protocol::op::{ConfigureSession, Op};
@@ -90,8 +90,8 @@ async fn killed_and_back_a_hundred_times() {
                 break;
             }
             match guest.next().await {
-                Some(Told::Event(event)) => screen.apply(*event),
-                Some(Told::Notice(_)) => {}
+                Some(ClientUpdate::Event(event)) => screen.apply(*event),
+                Some(ClientUpdate::Notice(_)) => {}
                 None => panic!("the session goes on"),
             }
         }
@@ -102,7 +102,7 @@ async fn killed_and_back_a_hundred_times() {
     let after = screen.seen.last().map_or(0, |event| event.seq);
     let mut guest = house.join("ws", following(after)).await.unwrap();
     while !screen.has_ended() {
-        if let Told::Event(event) = guest.next().await.expect("the end is told") {
+        if let ClientUpdate::Event(event) = guest.next().await.expect("the end is told") {
             screen.apply(*event);
         }
     }
@@ -131,7 +131,7 @@ async fn a_cut_connection_is_made_again_and_every_submission_is_done_once() {
         driver.submit(Op::Shutdown).await;
         let mut screen = Screen::default();
         while !screen.has_ended() {
-            if let Told::Event(event) = driver.next().await.expect("the end is told") {
+            if let ClientUpdate::Event(event) = driver.next().await.expect("the end is told") {
                 screen.apply(*event);
             }
         }
@@ -152,9 +152,9 @@ async fn a_cut_connection_is_made_again_and_every_submission_is_done_once() {
 async fn a_client_from_another_life_of_the_server_is_told_everything() {
     let stage = Stage::new(TALK).await;
     let house = House::open(&stage).await;
-    let options = Options {
+    let options = ClientOptions {
         after: 10_000,
-        ..Options::default()
+        ..ClientOptions::default()
     };
     let mut driver = house.join("tcp", options).await.unwrap();
     driver.submit(Op::Interrupt).await;
@@ -187,7 +187,7 @@ async fn a_client_of_an_earlier_run_is_told_what_it_missed_of_it() {
     let house = House::open(&stage).await;
     // One is there before the session is, the other comes after it.
     let mut early = house.join("tcp", following(configured.seq)).await.unwrap();
-    let mut driver = house.join("unix", Options::default()).await.unwrap();
+    let mut driver = house.join("unix", ClientOptions::default()).await.unwrap();
     let resume = ConfigureSession {
         resume: Some(session.session_id),
         ..ConfigureSession::default()
@@ -209,10 +209,10 @@ async fn a_client_of_an_earlier_run_is_told_what_it_missed_of_it() {
 
 /// Connects the client `desk` to a server and has it take the session up.
 async fn desk(house: &House, secret: Option<Secret>, resume: Option<SessionId>) -> Guest {
-    let options = Options {
+    let options = ClientOptions {
         client: Some(ClientId("desk".to_owned())),
         secret,
-        ..Options::default()
+        ..ClientOptions::default()
     };
     let mut desk = house.join("unix", options).await.unwrap();
     let configure = ConfigureSession {

@@ -1,7 +1,7 @@
 //! One drives, the others follow.
 
 use expect_test::expect;
-use troupe_client::Options;
+use troupe_client::ClientOptions;
 use troupe_protocol::error::ErrorInfo;
 use troupe_protocol::link::{ClientRole, Seat, Secret, ServerNotice};
 use troupe_protocol::op::Op;
@@ -77,7 +77,7 @@ async fn a_driver_that_is_gone_makes_room_for_the_next_in_line() {
     let house = House::open(&stage).await;
     let first = house.drive("tcp").await;
     // Whoever wants to drive and finds the seat taken waits for it.
-    let mut second = house.join("ws", Options::default()).await.unwrap();
+    let mut second = house.join("ws", ClientOptions::default()).await.unwrap();
     assert_eq!(second.client.welcome().seat.role, ClientRole::Follow);
     drop(first);
     let own = second.id();
@@ -93,11 +93,11 @@ async fn a_driver_that_comes_back_in_time_keeps_the_seat() {
     let mut old = house.drive("unix").await;
     old.until(|msg| matches!(msg, EventMsg::SessionConfigured(_)))
         .await;
-    let _waiting = house.join("unix", Options::default()).await.unwrap();
-    let options = Options {
+    let _waiting = house.join("unix", ClientOptions::default()).await.unwrap();
+    let options = ClientOptions {
         client: Some(old.id()),
         secret: Some(old.client.welcome().secret.clone()),
-        ..Options::default()
+        ..ClientOptions::default()
     };
     let new = house.join("unix", options).await.unwrap();
     assert_eq!(new.client.welcome().seat.role, ClientRole::Drive);
@@ -121,10 +121,10 @@ async fn a_follower_does_not_get_the_seat_by_taking_the_drivers_name() {
             .until(|msg| matches!(msg, EventMsg::SessionConfigured(_)))
             .await;
         for secret in [None, Some(Secret("0".repeat(64)))] {
-            let options = Options {
+            let options = ClientOptions {
                 client: Some(driver.id()),
                 secret,
-                ..Options::default()
+                ..ClientOptions::default()
             };
             let refused = house.join(kind, options).await.err().unwrap();
             assert!(refused.to_string().contains("another one"), "{refused}");

@@ -2,7 +2,7 @@
 
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::UnixStream;
-use troupe_client::Told;
+use troupe_client::ClientUpdate;
 use troupe_protocol::link::ServerNotice;
 use troupe_protocol::{Event, EventMsg};
 use troupe_testkit::Stage;
@@ -100,7 +100,7 @@ async fn a_session_goes_on_without_anybody() {
     drop(driver);
     let mut later = house.follow("unix").await;
     while let Some(told) = later.next().await {
-        if let Told::Event(event) = told
+        if let ClientUpdate::Event(event) = told
             && is_end(&event.msg)
         {
             return;

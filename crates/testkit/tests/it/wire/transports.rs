@@ -2,7 +2,7 @@
 
 use troupe_protocol::op::{ConfigureSession, Op};
 use troupe_protocol::{Event, EventMsg};
-use troupe_server::End;
+use troupe_server::ServerEnd;
 use troupe_testkit::{Stage, line};
 
 use super::house::{ALL, House};
@@ -60,7 +60,7 @@ async fn the_same_conversation_gives_the_same_events() {
         events.extend(driver.shut_down().await);
         assert_eq!(all_shown(&events), expected, "{kind}");
         assert_eq!(driver.client.next_event().await.unwrap(), None, "{kind}");
-        assert_eq!(house.ended().await, End::Orderly);
+        assert_eq!(house.ended().await, ServerEnd::Orderly);
     }
 }
 
@@ -133,5 +133,5 @@ async fn a_signal_ends_the_session_in_order_and_everybody_hears_it() {
             .await;
         guest.rest().await;
     }
-    assert_eq!(house.ended().await, End::Orderly);
+    assert_eq!(house.ended().await, ServerEnd::Orderly);
 }

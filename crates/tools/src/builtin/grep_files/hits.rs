@@ -7,7 +7,7 @@ use crate::lines;
 
 /// The answer of a search while it grows towards its bounds.
 #[derive(Debug)]
-pub(super) struct Hits {
+pub(super) struct GrepHits {
     text: String,
     /// How many more matching lines may be shown.
     room: usize,
@@ -17,12 +17,12 @@ pub(super) struct Hits {
 
 /// Whether the answer can take more.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Room {
+pub(super) enum HitCapacity {
     Left,
     Full,
 }
 
-impl Hits {
+impl GrepHits {
     pub(super) fn new(matches_max: usize, bytes_max: usize, context: usize) -> Self {
         Self {
             text: String::new(),
@@ -33,15 +33,19 @@ impl Hits {
     }
 
     /// Adds the matching lines of one file.
-    pub(super) fn search(&mut self, regex: &Regex, name: &str, text: &[u8]) -> Room {
+    pub(super) fn search(&mut self, regex: &Regex, name: &str, text: &[u8]) -> HitCapacity {
         let mut numbers = matching_lines(regex, text, self.room + 1);
         let mut full = numbers.len() > self.room;
         numbers.truncate(self.room);
         self.room -= numbers.len();
-        if self.show(name, text, &numbers) == Room::Full {
+        if self.show(name, text, &numbers) == HitCapacity::Full {
             full = true;
         }
-        if full { Room::Full } else { Room::Left }
+        if full {
+            HitCapacity::Full
+        } else {
+            HitCapacity::Left
+        }
     }
 
     pub(super) fn into_text(self) -> String {
@@ -49,7 +53,7 @@ impl Hits {
     }
 
     /// Shows the lines of these numbers, in order, with the lines around them.
-    fn show(&mut self, name: &str, text: &[u8], numbers: &[usize]) -> Room {
+    fn show(&mut self, name: &str, text: &[u8], numbers: &[usize]) -> HitCapacity {
         let mut ahead = numbers;
         let mut last_shown = None;
         for (number, line) in (1..).zip(split_lines(text)) {
@@ -61,7 +65,7 @@ impl Hits {
                 continue;
             }
             if self.text.len() >= self.bytes_max {
-                return Room::Full;
+                return HitCapacity::Full;
             }
             let follows = last_shown.is_none_or(|last| last + 1 == number);
             if self.context > 0 && !(follows && (last_shown.is_some() || self.text.is_empty())) {
@@ -75,7 +79,7 @@ impl Hits {
             self.write(name, mark, number, line);
             last_shown = Some(number);
         }
-        Room::Left
+        HitCapacity::Left
     }
 
     fn write(&mut self, name: &str, mark: char, number: usize, line: &[u8]) {

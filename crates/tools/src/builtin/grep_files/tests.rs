@@ -1,7 +1,7 @@
 use expect_test::{Expect, expect};
 use regex::bytes::RegexBuilder;
 
-use super::hits::{Hits, Room};
+use super::hits::{GrepHits, HitCapacity};
 
 const TEXT: &str = "one\ntwo\nthree\nfour\nfive\nsix\nseven\neight\n";
 
@@ -11,10 +11,10 @@ fn check(pattern: &str, context: usize, matches_max: usize, text: &str, expect: 
         .crlf(true)
         .build()
         .unwrap();
-    let mut hits = Hits::new(matches_max, 10_000, context);
+    let mut hits = GrepHits::new(matches_max, 10_000, context);
     let room = hits.search(&regex, "f", text.as_bytes());
     let mut shown = hits.into_text();
-    if room == Room::Full {
+    if room == HitCapacity::Full {
         shown.push_str("full\n");
     }
     expect.assert_eq(&shown);

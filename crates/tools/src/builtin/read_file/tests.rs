@@ -4,7 +4,7 @@ use super::*;
 
 fn check(text: &[u8], expected: &str) {
     let mut reader = BufReader::with_capacity(4, Cursor::new(text));
-    let mut line = Line::default();
+    let mut line = TruncatedLine::default();
     let mut answer = String::new();
     let mut number = 0;
     while line.read(&mut reader).unwrap() {
@@ -31,7 +31,7 @@ fn a_long_line_is_cut_between_characters() {
     let line = format!("{}ä{}", "x".repeat(READ_LINE_BYTES_MAX - 1), "y".repeat(99));
     let mut answer = String::new();
     let mut reader = Cursor::new(line.as_bytes());
-    let mut kept = Line::default();
+    let mut kept = TruncatedLine::default();
     assert!(kept.read(&mut reader).unwrap());
     kept.write_numbered(1, &mut answer);
     assert!(

@@ -3,11 +3,12 @@ use serde_json::{Value, json};
 use troupe_protocol::approval::Question;
 use troupe_protocol::tool::ToolSpec;
 
-use super::{Arguments, check as problem_with};
+use super::{RequestUserInputArguments, check as problem_with};
 
 /// Shows what is wrong with questions.
 fn check(questions: &Value, expected: Expect) {
-    let arguments: Arguments = serde_json::from_value(json!({ "questions": questions })).unwrap();
+    let arguments: RequestUserInputArguments =
+        serde_json::from_value(json!({ "questions": questions })).unwrap();
     let questions: Vec<Question> = arguments
         .questions
         .into_iter()

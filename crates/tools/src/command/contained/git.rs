@@ -11,7 +11,7 @@ use std::path::{Component, Path, PathBuf};
 
 use troupe_process::{git_directories, gitlinks};
 
-use super::{Surroundings, is_refused};
+use super::{CommandContext, is_refused};
 
 /// Words by which git runs a program that they name.
 const PROGRAM_WORDS: [&str; 5] = [
@@ -122,7 +122,7 @@ struct GuardedRepository {
     settings: String,
 }
 
-impl Surroundings<'_> {
+impl CommandContext<'_> {
     /// Tells whether one command of git runs nothing that a confined command can have written.
     /// Blocks on the file system.
     pub(super) fn git_is_contained(&self, arguments: &[String]) -> bool {

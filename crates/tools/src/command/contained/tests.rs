@@ -53,7 +53,7 @@ impl Tree {
 
     fn judge_in(&self, directory: &str, command: &str) -> Containment {
         let words: Vec<String> = command.split(' ').map(str::to_owned).collect();
-        let surroundings = Surroundings {
+        let surroundings = CommandContext {
             cwd: &self.path(directory),
             roots: &self.roots,
             variables: &self.variables,

@@ -1,16 +1,16 @@
 use bytes::Bytes;
 use expect_test::{Expect, expect};
-use troupe_process::Denial;
+use troupe_process::SandboxDenial;
 use troupe_protocol::command::OutputStream;
 
-use super::super::capture::Piece;
+use super::super::capture::OutputPiece;
 use super::*;
 
-fn exit(code: i32, denial: Option<&str>) -> Exit {
-    Exit {
+fn exit(code: i32, denial: Option<&str>) -> ProcessExit {
+    ProcessExit {
         code: Some(code),
         signal: None,
-        denial: denial.map(|what| Denial {
+        denial: denial.map(|what| SandboxDenial {
             what: what.to_owned(),
             moved_aside: false,
         }),
@@ -21,9 +21,9 @@ fn exit(code: i32, denial: Option<&str>) -> Exit {
     }
 }
 
-fn captured(output: &'static str) -> Capture {
-    let mut capture = Capture::new();
-    capture.keep(&Piece {
+fn captured(output: &'static str) -> OutputCapture {
+    let mut capture = OutputCapture::new();
+    capture.keep(&OutputPiece {
         stream: OutputStream::Stdout,
         bytes: Bytes::from_static(output.as_bytes()),
     });
@@ -35,7 +35,7 @@ fn check_one_shot(output: &'static str, preface: Option<&str>, expect: Expect) {
     let answer = OneShot {
         exit_code: exit_code(&exit),
         elapsed: Duration::from_millis(1260),
-        remarks: remarks(&exit, ApprovalPolicy::Never, Watched::FromTheStart),
+        remarks: remarks(&exit, ApprovalPolicy::Never, WatchStart::FromTheStart),
         preface: preface.map(str::to_owned),
         output: &captured(output).aggregated,
         tokens_max: 4,
@@ -76,7 +76,7 @@ fn a_command_that_ended() {
 fn what_was_stopped_matters_only_to_a_command_that_failed() {
     let count = |code| {
         let exit = exit(code, Some("write to /etc"));
-        remarks(&exit, ApprovalPolicy::Never, Watched::FromTheStart).len()
+        remarks(&exit, ApprovalPolicy::Never, WatchStart::FromTheStart).len()
     };
     assert_eq!([0, 1].map(count), [0, 1]);
 }
@@ -85,26 +85,26 @@ fn what_was_stopped_matters_only_to_a_command_that_failed() {
 fn what_was_moved_aside_matters_to_a_command_that_went_well_too() {
     let mut exit = exit(0, Some("creation of /work/.troupe (moved aside)"));
     exit.denial.as_mut().unwrap().moved_aside = true;
-    let remarks = remarks(&exit, ApprovalPolicy::Never, Watched::FromTheStart);
+    let remarks = remarks(&exit, ApprovalPolicy::Never, WatchStart::FromTheStart);
     assert!(remarks[0].starts_with("Sandbox: stopped creation of /work/.troupe (moved aside)"));
 }
 
 #[test]
 fn a_look_at_a_command() {
-    let check = |standing: Standing<'_>, expect: Expect| {
-        let look = Look {
+    let check = |standing: BackgroundStatus<'_>, expect: Expect| {
+        let look = BackgroundReport {
             number: 31,
             elapsed: Duration::from_millis(250),
             standing,
             capture: &captured("12345678"),
             tokens_max: 9,
-            watched: Watched::Later,
+            watched: WatchStart::Later,
         };
         expect.assert_eq(&look.render(ApprovalPolicy::OnRequest));
     };
     let stopped = exit(2, Some("socket(AF_INET)"));
     check(
-        Standing::Exited(&stopped),
+        BackgroundStatus::Exited(&stopped),
         expect![[r#"
             Chunk ID: 00001f
             Wall time: 0.2500 seconds
@@ -115,7 +115,7 @@ fn a_look_at_a_command() {
             12345678"#]],
     );
     check(
-        Standing::Aborted,
+        BackgroundStatus::Aborted,
         expect![[r"
             Chunk ID: 00001f
             Wall time: 0.2500 seconds

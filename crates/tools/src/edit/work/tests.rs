@@ -10,18 +10,18 @@ fn check(meanwhile: impl FnOnce(&Path)) -> (Result<String, String>, String) {
     let cwd = work.path().to_path_buf();
     fs::create_dir_all(cwd.join("d")).expect("a directory can be made");
     fs::write(cwd.join("d/a"), "one\n").expect("a file can be written");
-    let stop = Stop::after(None);
-    let planning = Planning {
+    let stop = WorkDeadline::after(None);
+    let planning = PlanPatchWork {
         body: PATCH.into(),
         cwd: cwd.clone(),
-        roots: Roots::Unrestricted,
+        roots: PatchRoots::Unrestricted,
     };
     let planned = planning.run(&stop).expect("the patch fits");
     meanwhile(&cwd);
-    let applying = Applying {
+    let applying = ApplyPatchWork {
         body: PATCH.into(),
         cwd: cwd.clone(),
-        roots: Roots::Unrestricted,
+        roots: PatchRoots::Unrestricted,
         found: planned.found,
     };
     let answer = applying.run(&stop);

@@ -7,7 +7,7 @@ use tempfile::TempDir;
 
 use super::*;
 use crate::patch::tests::tree;
-use crate::patch::{Note, Patch, Plan, PlanError, Roots, plan};
+use crate::patch::{Patch, PatchNote, PatchPlan, PatchRoots, PlanError, plan};
 
 /// A directory `root` that a patch may write to, beside one that it may not.
 struct World {
@@ -41,19 +41,19 @@ impl World {
         tree(self.dir.path())
     }
 
-    fn roots(&self) -> Roots {
-        Roots::Within {
+    fn roots(&self) -> PatchRoots {
+        PatchRoots::Within {
             writable: vec![self.path("root")],
             protected: vec![self.path("root/.git")],
             protected_names: vec![".git".to_owned()],
         }
     }
 
-    fn plan(&self, body: &str) -> Result<Plan, PlanError> {
+    fn plan(&self, body: &str) -> Result<PatchPlan, PlanError> {
         self.plan_within(body, &self.roots())
     }
 
-    fn plan_within(&self, body: &str, roots: &Roots) -> Result<Plan, PlanError> {
+    fn plan_within(&self, body: &str, roots: &PatchRoots) -> Result<PatchPlan, PlanError> {
         let patch = format!("*** Begin Patch\n{body}*** End Patch");
         plan(&Patch::parse(&patch).unwrap(), &self.path("root"), roots)
     }
@@ -247,7 +247,7 @@ fn paths_stay_beneath_the_roots() {
 fn both_spellings_of_a_root_are_accepted() {
     let world = World::new(&[("root/sub/a.txt", "a\n")]);
     symlink(world.path("root"), world.path("alias")).unwrap();
-    let roots = Roots::Within {
+    let roots = PatchRoots::Within {
         writable: vec![world.path("alias"), world.path("not there")],
         protected: vec![],
         protected_names: vec![],
@@ -321,7 +321,7 @@ fn files_that_change_places_are_told_as_changed_and_nothing_else() {
     let back = "*** Update File: a.txt\n-b\n+c\n*** Update File: a.txt\n-c\n+b\n";
     let applied = world.plan(back).unwrap().apply().unwrap();
     let path = "a.txt".to_owned();
-    assert_eq!(applied.notes, [Note::Unchanged { path }]);
+    assert_eq!(applied.notes, [PatchNote::Unchanged { path }]);
 }
 
 #[test]
@@ -359,7 +359,7 @@ fn without_restriction_links_lead_anywhere() {
     let world = World::new(&[("outside/a.txt", "a\n")]);
     symlink(world.path("outside"), world.path("root/out")).unwrap();
     let body = "*** Update File: out/a.txt\n-a\n+b\n*** Add File: ../c.txt\n+c\n";
-    let plan = world.plan_within(body, &Roots::Unrestricted).unwrap();
+    let plan = world.plan_within(body, &PatchRoots::Unrestricted).unwrap();
     plan.apply().unwrap();
     assert_eq!(
         fs::read_to_string(world.path("outside/a.txt")).unwrap(),
@@ -465,7 +465,7 @@ fn without_exchange_a_copy_is_kept_for_the_way_back() {
     let world = World::new(&[("root/a.txt", "old"), ("root/staged", "new")]);
     fs::set_permissions(world.path("root/a.txt"), Permissions::from_mode(0o640)).unwrap();
     let dir = Arc::new(OwnedFd::from(File::open(world.path("root")).unwrap()));
-    let spot = |name: &str| Spot {
+    let spot = |name: &str| EntryHandle {
         dir: Arc::clone(&dir),
         name: name.into(),
         path: name.to_owned(),

@@ -1,23 +1,23 @@
 use super::*;
-use crate::patch::text::Text;
+use crate::patch::text::FileText;
 
 /// Finds the pattern (lines separated by `|`) and compares `at`, what was forgiven, `other`.
 fn check(
     content: &str,
     pattern: &str,
     from: usize,
-    expected: Option<(usize, Forgiven, Option<usize>)>,
+    expected: Option<(usize, MatchTolerance, Option<usize>)>,
 ) {
     let content = content.replace('|', "\n");
     let pattern: Vec<&str> = pattern.split('|').collect();
-    let found = find(&Text::new(&content).lines, &pattern, from);
+    let found = find(&FileText::new(&content).lines, &pattern, from);
     let found = found.map(|found| (found.at, found.forgiven, found.other));
     assert_eq!(found, expected, "{pattern:?} in {content:?}");
 }
 
 #[test]
 fn the_strictest_comparison_that_matches_anywhere_wins() {
-    use Forgiven::{Nothing, OuterBlanks, TrailingBlanks, Typography};
+    use MatchTolerance::{Nothing, OuterBlanks, TrailingBlanks, Typography};
     check("a|b|c", "b|c", 0, Some((1, Nothing, None)));
     check("b |a|b", "b", 0, Some((2, Nothing, None)));
     check("a|b  |c", "b", 0, Some((1, TrailingBlanks, None)));
@@ -30,7 +30,7 @@ fn the_strictest_comparison_that_matches_anywhere_wins() {
 
 #[test]
 fn the_search_starts_at_the_cursor_and_names_the_next_match() {
-    use Forgiven::Nothing;
+    use MatchTolerance::Nothing;
     check("a|x|a|y|a", "a", 0, Some((0, Nothing, Some(2))));
     check("a|x|a|y|a", "a", 1, Some((2, Nothing, Some(4))));
     check("a|x|a|y|a", "a", 3, Some((4, Nothing, None)));
@@ -43,7 +43,7 @@ fn the_search_starts_at_the_cursor_and_names_the_next_match() {
 #[test]
 fn the_nearest_place_is_the_longest_beginning() {
     let content = "a\nx\na\nb\ny\n";
-    let lines = Text::new(content).lines;
+    let lines = FileText::new(content).lines;
     assert_eq!(nearest(&lines, &["a", "b", "c"]), Some((2, 2)));
     assert_eq!(nearest(&lines, &["x"]), Some((1, 1)));
     assert_eq!(nearest(&lines, &["q"]), None);
@@ -52,7 +52,7 @@ fn the_nearest_place_is_the_longest_beginning() {
 #[test]
 fn equal_lines_do_not_make_the_search_quadratic() {
     let content = "same\n".repeat(200_000);
-    let lines = Text::new(&content).lines;
+    let lines = FileText::new(&content).lines;
     let mut pattern = vec!["same"; 50_000];
     pattern.push("other");
     // The obvious search would compare ten thousand million lines.

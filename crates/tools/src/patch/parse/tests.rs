@@ -34,7 +34,7 @@ fn show(parsed: &Result<Patch, ParseError>) -> String {
     operations.collect::<Vec<_>>().join("\n")
 }
 
-fn show_chunk(chunk: &Chunk) -> String {
+fn show_chunk(chunk: &PatchChunk) -> String {
     let end = if chunk.at_end { " at end" } else { "" };
     let lines = chunk.lines.iter().map(|line| match line {
         ChunkLine::Keep(text) => format!(" ={text}"),
@@ -246,7 +246,7 @@ fn sizes_are_bounded() {
 
 #[test]
 fn operations_are_known_before_the_end() {
-    let mut parser = Parser::default();
+    let mut parser = PatchParser::default();
     parser
         .push("*** Begin Patch\n*** Add File: a\n+on")
         .unwrap();
@@ -259,7 +259,7 @@ fn operations_are_known_before_the_end() {
 
 #[test]
 fn an_error_is_final() {
-    let mut parser = Parser::default();
+    let mut parser = PatchParser::default();
     let error = parser.push("nonsense\n").unwrap_err();
     assert_eq!(parser.push("*** Begin Patch\n"), Err(error.clone()));
     assert_eq!(parser.finish(), Err(error));
@@ -308,7 +308,7 @@ proptest! {
             .collect();
         ends.push(text.len());
         ends.sort_unstable();
-        let mut parser = Parser::default();
+        let mut parser = PatchParser::default();
         let mut start = 0;
         let mut failed = None;
         for end in ends {

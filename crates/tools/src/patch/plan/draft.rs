@@ -8,15 +8,15 @@
 use troupe_protocol::command::FileChange;
 
 use super::{FileAction, PlanError, look, same, shown};
-use crate::patch::apply::Step;
-use crate::patch::difference::{Context, difference};
-use crate::patch::place::{Attributes, Entry, Place, Stamp};
+use crate::patch::apply::PatchStep;
+use crate::patch::difference::{DiffContext, difference};
+use crate::patch::target::{FileAttributes, PatchTarget, TargetEntry, TargetStamp};
 
 /// One file, by its place.
 #[derive(Debug)]
 pub(super) struct DraftFile {
-    pub place: Place,
-    found: FoundFile,
+    pub place: PatchTarget,
+    found: OriginalFile,
     now: DraftState,
     /// How many operations have named it.
     pub named: usize,
@@ -24,14 +24,14 @@ pub(super) struct DraftFile {
 
 /// What is there before the patch.
 #[derive(Debug)]
-enum FoundFile {
+enum OriginalFile {
     Absent,
     File {
-        stamp: Stamp,
-        attributes: Attributes,
+        stamp: TargetStamp,
+        attributes: FileAttributes,
     },
     Link {
-        stamp: Stamp,
+        stamp: TargetStamp,
     },
 }
 
@@ -42,25 +42,25 @@ enum DraftState {
     Absent,
     Written {
         content: Vec<u8>,
-        attributes: Option<Attributes>,
+        attributes: Option<FileAttributes>,
     },
 }
 
 /// A regular file that is there now.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Present {
-    pub attributes: Option<Attributes>,
+pub(super) struct PresentFile {
+    pub attributes: Option<FileAttributes>,
 }
 
 /// All files of a patch.
 #[derive(Debug, Default)]
-pub(super) struct Draft {
+pub(super) struct PatchDraft {
     pub files: Vec<DraftFile>,
 }
 
-impl Draft {
+impl PatchDraft {
     /// Returns the number of the file at a place. It counts as named once more.
-    pub(super) fn enter(&mut self, place: Place) -> Result<usize, PlanError> {
+    pub(super) fn enter(&mut self, place: PatchTarget) -> Result<usize, PlanError> {
         for (number, file) in self.files.iter_mut().enumerate() {
             if same(&file.place, &place)? {
                 file.named += 1;
@@ -69,11 +69,11 @@ impl Draft {
         }
         let path = || place.spelled.clone();
         let found = match look(&place)? {
-            Entry::Absent => FoundFile::Absent,
-            Entry::File { stamp, attributes } => FoundFile::File { stamp, attributes },
-            Entry::Symlink { stamp, .. } => FoundFile::Link { stamp },
-            Entry::Directory => return Err(PlanError::Directory { path: path() }),
-            Entry::Special => return Err(PlanError::Special { path: path() }),
+            TargetEntry::Absent => OriginalFile::Absent,
+            TargetEntry::File { stamp, attributes } => OriginalFile::File { stamp, attributes },
+            TargetEntry::Symlink { stamp, .. } => OriginalFile::Link { stamp },
+            TargetEntry::Directory => return Err(PlanError::Directory { path: path() }),
+            TargetEntry::Special => return Err(PlanError::Special { path: path() }),
         };
         self.files.push(DraftFile {
             place,
@@ -85,7 +85,7 @@ impl Draft {
     }
 
     /// Turns the files into steps, each at most one.
-    pub(super) fn into_steps(self) -> Vec<Step> {
+    pub(super) fn into_steps(self) -> Vec<PatchStep> {
         let steps = self.files.into_iter().filter_map(DraftFile::into_step);
         steps.collect()
     }
@@ -103,26 +103,27 @@ pub(super) enum NetChange {
 
 impl DraftFile {
     /// The regular file that stands here now, if there is one. A link is refused.
-    pub(super) fn present(&self) -> Result<Option<Present>, PlanError> {
+    pub(super) fn present(&self) -> Result<Option<PresentFile>, PlanError> {
         match (&self.now, &self.found) {
-            (DraftState::Absent, _) | (DraftState::AsFound, FoundFile::Absent) => Ok(None),
-            (DraftState::Written { attributes, .. }, _) => Ok(Some(Present {
+            (DraftState::Absent, _) | (DraftState::AsFound, OriginalFile::Absent) => Ok(None),
+            (DraftState::Written { attributes, .. }, _) => Ok(Some(PresentFile {
                 attributes: *attributes,
             })),
-            (DraftState::AsFound, FoundFile::File { attributes, .. }) => Ok(Some(Present {
+            (DraftState::AsFound, OriginalFile::File { attributes, .. }) => Ok(Some(PresentFile {
                 attributes: Some(*attributes),
             })),
-            (DraftState::AsFound, FoundFile::Link { .. }) => Err(self.link_error()?),
+            (DraftState::AsFound, OriginalFile::Link { .. }) => Err(self.link_error()?),
         }
     }
 
     fn link_error(&self) -> Result<PlanError, PlanError> {
         let path = self.place.spelled.clone();
         Ok(match look(&self.place)? {
-            Entry::Symlink { target, .. } => PlanError::Symlink { path, target },
-            Entry::Absent | Entry::File { .. } | Entry::Directory | Entry::Special => {
-                PlanError::Special { path }
-            }
+            TargetEntry::Symlink { target, .. } => PlanError::Symlink { path, target },
+            TargetEntry::Absent
+            | TargetEntry::File { .. }
+            | TargetEntry::Directory
+            | TargetEntry::Special => PlanError::Special { path },
         })
     }
 
@@ -136,22 +137,23 @@ impl DraftFile {
     /// Returns how a deletion is shown; an error if there is nothing to delete.
     pub(super) fn shown(&self) -> Result<String, PlanError> {
         match (&self.now, &self.found) {
-            (DraftState::Absent, _) | (DraftState::AsFound, FoundFile::Absent) => {
+            (DraftState::Absent, _) | (DraftState::AsFound, OriginalFile::Absent) => {
                 let path = self.place.spelled.clone();
                 Err(PlanError::NoFileToDelete { path })
             }
             (DraftState::Written { content, .. }, _) => Ok(super::shown_text(content.clone())),
-            (DraftState::AsFound, FoundFile::File { .. }) => shown(&self.place),
-            (DraftState::AsFound, FoundFile::Link { .. }) => Ok(match look(&self.place)? {
-                Entry::Symlink { target, .. } => target.display().to_string(),
-                Entry::Absent | Entry::File { .. } | Entry::Directory | Entry::Special => {
-                    String::new()
-                }
+            (DraftState::AsFound, OriginalFile::File { .. }) => shown(&self.place),
+            (DraftState::AsFound, OriginalFile::Link { .. }) => Ok(match look(&self.place)? {
+                TargetEntry::Symlink { target, .. } => target.display().to_string(),
+                TargetEntry::Absent
+                | TargetEntry::File { .. }
+                | TargetEntry::Directory
+                | TargetEntry::Special => String::new(),
             }),
         }
     }
 
-    pub(super) fn write(&mut self, content: Vec<u8>, attributes: Option<Attributes>) {
+    pub(super) fn write(&mut self, content: Vec<u8>, attributes: Option<FileAttributes>) {
         self.now = DraftState::Written {
             content,
             attributes,
@@ -166,29 +168,29 @@ impl DraftFile {
     pub(super) fn net_change(&self) -> Result<NetChange, PlanError> {
         let text = |content: &[u8]| String::from_utf8_lossy(content).into_owned();
         let (action, change) = match (&self.found, &self.now) {
-            (FoundFile::Absent, DraftState::Absent | DraftState::AsFound) => {
+            (OriginalFile::Absent, DraftState::Absent | DraftState::AsFound) => {
                 return Ok(NetChange::Passing);
             }
-            (FoundFile::File { .. } | FoundFile::Link { .. }, DraftState::AsFound) => {
+            (OriginalFile::File { .. } | OriginalFile::Link { .. }, DraftState::AsFound) => {
                 return Ok(NetChange::Unchanged);
             }
-            (FoundFile::Absent, DraftState::Written { content, .. }) => {
+            (OriginalFile::Absent, DraftState::Written { content, .. }) => {
                 let content = text(content);
                 (FileAction::Added, FileChange::Add { content })
             }
-            (FoundFile::File { .. }, DraftState::Absent) => {
+            (OriginalFile::File { .. }, DraftState::Absent) => {
                 let content = shown(&self.place)?;
                 (FileAction::Deleted, FileChange::Delete { content })
             }
-            (FoundFile::Link { .. }, DraftState::Absent) => {
+            (OriginalFile::Link { .. }, DraftState::Absent) => {
                 let content = String::new();
                 (FileAction::Deleted, FileChange::Delete { content })
             }
-            (FoundFile::Link { .. }, DraftState::Written { content, .. }) => {
+            (OriginalFile::Link { .. }, DraftState::Written { content, .. }) => {
                 let content = text(content);
                 (FileAction::Modified, FileChange::Add { content })
             }
-            (FoundFile::File { .. }, DraftState::Written { content, .. }) => {
+            (OriginalFile::File { .. }, DraftState::Written { content, .. }) => {
                 let before = match self.place.read() {
                     Err(PlanError::TooLarge { .. }) => None,
                     before => Some(before?),
@@ -199,7 +201,7 @@ impl DraftFile {
                 let before = before.and_then(|before| String::from_utf8(before).ok());
                 let change = match (before, std::str::from_utf8(content)) {
                     (Some(before), Ok(after)) => FileChange::Update {
-                        unified_diff: difference(&before, after, Context::Narrow),
+                        unified_diff: difference(&before, after, DiffContext::Narrow),
                         move_path: None,
                     },
                     _ => FileChange::Add {
@@ -212,21 +214,21 @@ impl DraftFile {
         Ok(NetChange::Changed(action, change))
     }
 
-    fn into_step(self) -> Option<Step> {
+    fn into_step(self) -> Option<PatchStep> {
         let Self {
             place, found, now, ..
         } = self;
         let stamp = match found {
-            FoundFile::Absent => None,
-            FoundFile::File { stamp, .. } | FoundFile::Link { stamp } => Some(stamp),
+            OriginalFile::Absent => None,
+            OriginalFile::File { stamp, .. } | OriginalFile::Link { stamp } => Some(stamp),
         };
         match now {
             DraftState::AsFound => None,
-            DraftState::Absent => stamp.map(|stamp| Step::Remove { place, stamp }),
+            DraftState::Absent => stamp.map(|stamp| PatchStep::Remove { place, stamp }),
             DraftState::Written {
                 content,
                 attributes,
-            } => Some(Step::Write {
+            } => Some(PatchStep::Write {
                 place,
                 content,
                 attributes,

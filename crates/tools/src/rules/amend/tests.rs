@@ -3,11 +3,11 @@ use std::os::unix::fs::{MetadataExt, symlink};
 use expect_test::expect;
 use tempfile::TempDir;
 
-use super::super::Decision;
+use super::super::RuleDecision;
 use super::*;
 
-fn rule(words: &str, decision: Decision) -> Rule {
-    Rule {
+fn rule(words: &str, decision: RuleDecision) -> CommandRule {
+    CommandRule {
         matter: RuleMatter::Command(words.split(' ').map(str::to_owned).collect()),
         decision,
         sandbox: SandboxUse::On,
@@ -19,13 +19,13 @@ fn rule(words: &str, decision: Decision) -> Rule {
 fn a_new_file_is_private() {
     let dir = TempDir::new().unwrap();
     let file = dir.path().join("home/rules.toml");
-    let pushing = Rule {
+    let pushing = CommandRule {
         reason: Some("others \"see\" it".to_owned()),
-        ..rule("git push", Decision::Ask)
+        ..rule("git push", RuleDecision::Ask)
     };
-    let outside = Rule {
+    let outside = CommandRule {
         sandbox: SandboxUse::Off,
-        ..rule("deploy", Decision::Allow)
+        ..rule("deploy", RuleDecision::Allow)
     };
     append(&file, &[pushing, outside.clone()]).unwrap();
     assert_eq!(append(&file, &[outside]).unwrap(), 0, "it is there");
@@ -56,10 +56,10 @@ fn comments_and_order_are_kept() {
     let file = dir.path().join("rules.toml");
     let text = "# top\n\n# about pushing\n[[rule]]\nprefix = [\"git\", \"push\"] # both\ndecision = \"ask\"\n\n# second\n[[rule]]\nprefix = ['make', 'x']\ndecision = 'forbid'\n";
     std::fs::write(&file, text).unwrap();
-    append(&file, &[rule("touch made", Decision::Allow)]).unwrap();
+    append(&file, &[rule("touch made", RuleDecision::Allow)]).unwrap();
     assert_eq!(
         remove(&file, &RuleChoice::Index(1)).unwrap(),
-        rule("make x", Decision::Forbid)
+        rule("make x", RuleDecision::Forbid)
     );
     expect![[r##"
         # top
@@ -80,7 +80,7 @@ fn comments_and_order_are_kept() {
 fn what_cannot_be_changed_stays_as_it_is() {
     let dir = TempDir::new().unwrap();
     let file = dir.path().join("rules.toml");
-    let new = [rule("touch made", Decision::Allow)];
+    let new = [rule("touch made", RuleDecision::Allow)];
     let fails = |text: &str, change: &dyn Fn() -> Result<(), AmendError>| {
         std::fs::write(&file, text).unwrap();
         let error = change().unwrap_err().to_string();
@@ -96,7 +96,7 @@ fn what_cannot_be_changed_stays_as_it_is() {
         remove(&file, &RuleChoice::Index(2)).map(drop)
     }));
     expect!["the rule is not usable: allow bash: `bash` does whatever it is told next: add the words that say what"].assert_eq(&fails("", &|| {
-        append(&file, &[rule("bash", Decision::Allow)]).map(drop)
+        append(&file, &[rule("bash", RuleDecision::Allow)]).map(drop)
     }));
 }
 
@@ -107,7 +107,7 @@ fn a_link_is_followed() {
     let real = dir.path().join("dotfiles-rules.toml");
     std::fs::write(&real, "").unwrap();
     symlink(&real, &file).unwrap();
-    append(&file, &[rule("touch made", Decision::Allow)]).unwrap();
+    append(&file, &[rule("touch made", RuleDecision::Allow)]).unwrap();
     assert!(file.symlink_metadata().unwrap().is_symlink());
     assert!(std::fs::read_to_string(&real).unwrap().contains("touch"));
 }
@@ -120,7 +120,7 @@ fn changes_at_the_same_time_are_all_kept() {
         for number in 0..8 {
             let file = &file;
             scope.spawn(move || {
-                let new = rule(&format!("touch made-{number}"), Decision::Allow);
+                let new = rule(&format!("touch made-{number}"), RuleDecision::Allow);
                 append(file, &[new]).unwrap();
             });
         }

@@ -7,7 +7,7 @@ use crate::safety::search::Word;
 pub fn command(words: &[Word]) -> Option<String> {
     let (name, arguments) = words.split_first()?;
     let name = program_name(name.as_deref()?);
-    let arguments = Arguments(arguments);
+    let arguments = CommandWords(arguments);
     match name {
         "rm" => rm(&arguments),
         "dd" => dd(&arguments),
@@ -69,9 +69,9 @@ pub fn write_to(path: &str) -> Option<String> {
 }
 
 /// The words after the name of a command.
-struct Arguments<'w>(&'w [Word]);
+struct CommandWords<'w>(&'w [Word]);
 
-impl<'w> Arguments<'w> {
+impl<'w> CommandWords<'w> {
     /// The literal ones.
     fn texts(&self) -> impl Iterator<Item = &'w str> + use<'w> {
         self.0.iter().flatten().map(String::as_str)
@@ -110,21 +110,21 @@ impl<'w> Arguments<'w> {
     }
 }
 
-fn rm(arguments: &Arguments<'_>) -> Option<String> {
+fn rm(arguments: &CommandWords<'_>) -> Option<String> {
     let forced = arguments.has_short('f') || arguments.has_long("force", 1);
     let recursive =
         arguments.has_short('r') || arguments.has_short('R') || arguments.has_long("recursive", 1);
     (forced || recursive).then(|| "`rm` removes recursively or without asking".to_owned())
 }
 
-fn dd(arguments: &Arguments<'_>) -> Option<String> {
+fn dd(arguments: &CommandWords<'_>) -> Option<String> {
     let mut outputs = arguments
         .texts()
         .filter_map(|word| word.strip_prefix("of="));
     outputs.find_map(write_to)
 }
 
-fn recursive_at_root(name: &str, arguments: &Arguments<'_>) -> Option<String> {
+fn recursive_at_root(name: &str, arguments: &CommandWords<'_>) -> Option<String> {
     if !arguments.has_short('R') && !arguments.has_long("recursive", 1) {
         return None;
     }
@@ -142,10 +142,10 @@ fn is_near_root(path: &str) -> bool {
     }
 }
 
-fn git(arguments: &Arguments<'_>) -> Option<String> {
+fn git(arguments: &CommandWords<'_>) -> Option<String> {
     let command = git_command(arguments.0)?;
     let (name, rest) = arguments.0[command..].split_first()?;
-    let rest = Arguments(rest);
+    let rest = CommandWords(rest);
     let why = match name.as_deref()? {
         "push" => {
             let forced = rest.has_short('f')

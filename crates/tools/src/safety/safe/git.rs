@@ -3,7 +3,7 @@
 //! What a repository's own configuration runs (pagers, external differs) is the user's
 //! choice; what the command line could make it run or write is not allowed.
 
-use super::Flags;
+use super::AllowedFlags;
 
 pub fn reads_only(arguments: &[&str]) -> bool {
     // `-C`, `-c`, `--git-dir` and the like choose a configuration, which names programs.
@@ -40,7 +40,7 @@ pub fn reads_only(arguments: &[&str]) -> bool {
 
 /// `branch` and `tag` create something from an operand unless they are told to list.
 /// (Told by `--list`: to `branch`, `-l` meant something else for many years.)
-fn lists(arguments: &[&str], flags: &Flags) -> bool {
+fn lists(arguments: &[&str], flags: &AllowedFlags) -> bool {
     let told =
         arguments.contains(&"--list") || (flags.short.contains('l') && arguments.contains(&"-l"));
     let operands = flags.operands(arguments);
@@ -52,13 +52,13 @@ fn checks_signatures(arguments: &[&str]) -> bool {
     arguments.iter().any(|word| word.contains("%G"))
 }
 
-const STATUS: Flags = Flags {
+const STATUS: AllowedFlags = AllowedFlags {
     short: "sbvz",
     short_valued: "",
     long: "short branch porcelain long show-stash ignored untracked-files",
 };
 
-const HISTORY: Flags = Flags {
+const HISTORY: AllowedFlags = AllowedFlags {
     short: "pusqwbRaizMEFPtcm0123456789",
     short_valued: "nUSGL",
     long: "\
@@ -74,14 +74,14 @@ const HISTORY: Flags = Flags {
         tags text topo-order unified until word-diff word-diff-regex",
 };
 
-const BLAME: Flags = Flags {
+const BLAME: AllowedFlags = AllowedFlags {
     short: "wMCselfntbp",
     short_valued: "L",
     long: "date show-name show-number show-email porcelain line-porcelain root",
 };
 
 // Not `-O`, which opens what it finds in a program.
-const GREP: Flags = Flags {
+const GREP: AllowedFlags = AllowedFlags {
     short: "nilLwvEFGPcIhHoqprz",
     short_valued: "eABCm",
     long: "\
@@ -91,7 +91,7 @@ const GREP: Flags = Flags {
         max-count no-color color",
 };
 
-const LISTING: Flags = Flags {
+const LISTING: AllowedFlags = AllowedFlags {
     short: "cdmoisuktrlz",
     short_valued: "x",
     long: "\
@@ -100,7 +100,7 @@ const LISTING: Flags = Flags {
         empty-directory recurse-submodules format",
 };
 
-const NAMING: Flags = Flags {
+const NAMING: AllowedFlags = AllowedFlags {
     short: "aq",
     short_valued: "",
     long: "\
@@ -111,7 +111,7 @@ const NAMING: Flags = Flags {
         full-name tags verify",
 };
 
-const BRANCHES: Flags = Flags {
+const BRANCHES: AllowedFlags = AllowedFlags {
     short: "arvi",
     short_valued: "",
     long: "\
@@ -119,7 +119,7 @@ const BRANCHES: Flags = Flags {
         show-current sort verbose",
 };
 
-const TAGS: Flags = Flags {
+const TAGS: AllowedFlags = AllowedFlags {
     short: "il",
     short_valued: "",
     long: "column format ignore-case list no-column sort",

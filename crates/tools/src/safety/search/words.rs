@@ -2,12 +2,12 @@
 
 use tree_sitter::Node;
 
-use crate::safety::script::{Script, children};
+use crate::safety::script::{ShellScript, children};
 
 /// `None`: only known when the command runs.
 pub type Word = Option<String>;
 
-pub fn of_command(script: &Script<'_>, command: Node<'_>) -> Vec<Word> {
+pub fn of_command(script: &ShellScript<'_>, command: Node<'_>) -> Vec<Word> {
     children(command)
         .into_iter()
         .filter(|child| {
@@ -20,7 +20,7 @@ pub fn of_command(script: &Script<'_>, command: Node<'_>) -> Vec<Word> {
         .collect()
 }
 
-pub fn literal(script: &Script<'_>, node: Node<'_>) -> Word {
+pub fn literal(script: &ShellScript<'_>, node: Node<'_>) -> Word {
     let text = script.text(node);
     match node.kind() {
         "command_name" => literal(script, node.child(0)?),

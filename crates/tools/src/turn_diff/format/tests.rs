@@ -4,12 +4,12 @@ use expect_test::{Expect, expect};
 
 use super::*;
 
-fn is(text: &str) -> Side {
+fn is(text: &str) -> DiffSide {
     with_mode(text, 0o644)
 }
 
-fn with_mode(text: &str, mode: u32) -> Side {
-    Side {
+fn with_mode(text: &str, mode: u32) -> DiffSide {
+    DiffSide {
         state: FileState::File {
             sha256: text.to_owned(),
             mode,
@@ -18,21 +18,21 @@ fn with_mode(text: &str, mode: u32) -> Side {
     }
 }
 
-fn absent() -> Side {
-    Side {
+fn absent() -> DiffSide {
+    DiffSide {
         state: FileState::Absent,
         text: None,
     }
 }
 
-fn opaque() -> Side {
-    Side {
+fn opaque() -> DiffSide {
+    DiffSide {
         text: None,
         ..is("")
     }
 }
 
-fn check(path: &str, before: &Side, after: &Side, expected: Expect) {
+fn check(path: &str, before: &DiffSide, after: &DiffSide, expected: Expect) {
     expected.assert_eq(&file(Path::new(path), before, after));
 }
 

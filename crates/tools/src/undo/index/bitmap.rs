@@ -6,9 +6,9 @@ const WORD_BITS: usize = 64;
 
 /// Positions that are marked, as ascending runs: a few bytes can mark any number.
 #[derive(Debug, Default)]
-pub(super) struct Bitmap(Vec<Range<usize>>);
+pub(super) struct EwahBitmap(Vec<Range<usize>>);
 
-impl Bitmap {
+impl EwahBitmap {
     /// Takes one bitmap from the beginning of `rest`.
     pub(super) fn parse(rest: &mut &[u8]) -> Option<Self> {
         // How many bits it has is known from the file that it is about.

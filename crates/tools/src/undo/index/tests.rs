@@ -36,7 +36,7 @@ fn repository(init: &[&str]) -> tempfile::TempDir {
     directory
 }
 
-fn parse(top: &Path, hash: Hash) -> Index {
+fn parse(top: &Path, hash: ObjectHash) -> GitIndex {
     let path = top.join(".git/index");
     let file = IndexFile::parse(&fs::read(&path).unwrap(), hash).unwrap();
     let shared = file.shared().map(|name| {
@@ -65,7 +65,7 @@ fn listed(top: &Path) -> Vec<(String, String)> {
     lines.map(pair).collect()
 }
 
-fn check(top: &Path, hash: Hash) {
+fn check(top: &Path, hash: ObjectHash) {
     let index = parse(top, hash);
     let entries = index.entries.iter();
     let found: Vec<_> = entries
@@ -81,16 +81,16 @@ fn check(top: &Path, hash: Hash) {
 fn every_version_that_git_writes_is_read() {
     let directory = repository(&[]);
     let top = directory.path();
-    check(top, Hash::Sha1);
+    check(top, ObjectHash::Sha1);
     // An entry that is only announced makes it version 3.
     fs::write(top.join("later"), "later").unwrap();
     git(top, &["add", "--intent-to-add", "later"]);
-    check(top, Hash::Sha1);
+    check(top, ObjectHash::Sha1);
     git(top, &["update-index", "--index-version", "4"]);
-    check(top, Hash::Sha1);
+    check(top, ObjectHash::Sha1);
     for extension in ["--untracked-cache", "--split-index"] {
         git(top, &["update-index", extension]);
-        check(top, Hash::Sha1);
+        check(top, ObjectHash::Sha1);
     }
 }
 
@@ -105,27 +105,28 @@ fn an_index_in_two_files_is_joined() {
     fs::write(top.join("d3/new"), "new").unwrap();
     git(top, &["add", "."]);
     git(top, &["rm", "-q", "d2/a file 2", "d2/a file 9"]);
-    let file = IndexFile::parse(&fs::read(top.join(".git/index")).unwrap(), Hash::Sha1).unwrap();
+    let file =
+        IndexFile::parse(&fs::read(top.join(".git/index")).unwrap(), ObjectHash::Sha1).unwrap();
     assert!(file.shared().is_some(), "it is in two files");
-    check(top, Hash::Sha1);
+    check(top, ObjectHash::Sha1);
 }
 
 #[test]
 fn names_of_the_longer_hash_are_read() {
     let directory = repository(&["--object-format=sha256"]);
-    check(directory.path(), Hash::Sha256);
+    check(directory.path(), ObjectHash::Sha256);
 }
 
 #[test]
 fn what_is_no_index_is_refused() {
     let directory = repository(&[]);
     let whole = fs::read(directory.path().join(".git/index")).unwrap();
-    assert!(IndexFile::parse(b"", Hash::Sha1).is_none());
+    assert!(IndexFile::parse(b"", ObjectHash::Sha1).is_none());
     for end in (0..whole.len() - 20).step_by(37) {
         // It must not panic; a cut between two extensions may pass.
-        let _ = IndexFile::parse(&whole[..end], Hash::Sha1);
+        let _ = IndexFile::parse(&whole[..end], ObjectHash::Sha1);
     }
     let mut many = whole.clone();
     many[8..12].copy_from_slice(&u32::MAX.to_be_bytes());
-    assert!(IndexFile::parse(&many, Hash::Sha1).is_none());
+    assert!(IndexFile::parse(&many, ObjectHash::Sha1).is_none());
 }

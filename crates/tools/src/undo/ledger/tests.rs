@@ -54,13 +54,15 @@ fn undone(numbers: &[u32]) -> FileFact {
 }
 
 fn check(facts: Vec<FileFact>, wanted: u32, expected: Expect) {
-    let ledger = Ledger::fold(facts);
+    let ledger = UndoLedger::fold(facts);
     let shown = match ledger.last(wanted) {
         Err(nothing) => nothing.to_string(),
         Ok(entries) => {
-            let line = |(number, entry): (u32, &Entry)| match &entry.known {
-                Known::Ended { files, .. } => format!("{number} {} {}", entry.turn_id, files.len()),
-                Known::CutOff(cut) => format!(
+            let line = |(number, entry): (u32, &UndoEntry)| match &entry.known {
+                KnownChanges::Ended { files, .. } => {
+                    format!("{number} {} {}", entry.turn_id, files.len())
+                }
+                KnownChanges::CutOff(cut) => format!(
                     "{number} {} cut off, {} touched",
                     entry.turn_id,
                     cut.touched.len()
@@ -119,9 +121,9 @@ fn what_was_taken_back_is_not_taken_back_again() {
         1,
         expect!["1 t2 1"],
     );
-    let ledger = Ledger::fold(facts());
+    let ledger = UndoLedger::fold(facts());
     assert_eq!(ledger.last_undo().unwrap().1, ["t2".into()]);
-    let ledger = Ledger::fold([facts(), vec![FileFact::Redone]].concat());
+    let ledger = UndoLedger::fold([facts(), vec![FileFact::Redone]].concat());
     assert_eq!(ledger.last_undo(), Err(NothingToUndo::NoUndo));
 }
 

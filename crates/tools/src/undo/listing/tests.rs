@@ -27,7 +27,7 @@ fn file(path: &str, content: FileContent) -> KnownFile {
 /// A work tree with two files, a repository inside, and a directory that is ignored.
 struct Forest {
     directory: tempfile::TempDir,
-    manifest: Manifest,
+    manifest: TreeManifest,
 }
 
 impl Forest {
@@ -49,7 +49,7 @@ impl Forest {
         ];
         let mut forest = Self {
             directory,
-            manifest: Manifest {
+            manifest: TreeManifest {
                 files,
                 listing: None,
             },
@@ -62,14 +62,14 @@ impl Forest {
         self.directory.path()
     }
 
-    fn listing(&self) -> Listing {
-        let mut collected = Collected::default();
+    fn listing(&self) -> FileListing {
+        let mut collected = DirectoryCollector::default();
         let files = self.manifest.files.iter().map(|file| file.path.as_slice());
         let mut new = collected.add_above(files, |_| true);
         new.extend(collected.add([b"inner".to_vec()]));
         let repositories = BTreeSet::from([b"inner".to_vec()]);
         let tree = WorkTree::open(self.root()).unwrap();
-        let stop = Stop::after(None);
+        let stop = WorkDeadline::after(None);
         let read = collected.read(new, &repositories, &tree, later_ns(), &stop);
         let mut unnamed = read.unwrap();
         unnamed.sort();
@@ -85,14 +85,14 @@ impl Forest {
     fn check(&self) -> Option<Vec<String>> {
         let tree = WorkTree::open(self.root()).unwrap();
         let listing = self.manifest.listing.as_ref().unwrap();
-        let stop = Stop::after(None);
+        let stop = WorkDeadline::after(None);
         let checked = listing.check(&tree, &self.manifest, later_ns(), &stop);
         match checked.unwrap() {
-            Checked::Holds { new, .. } => {
+            ListingCheck::Holds { new, .. } => {
                 let names = new.into_iter().map(|name| String::from_utf8(name.path));
                 Some(names.collect::<Result<_, _>>().unwrap())
             }
-            Checked::Outdated => None,
+            ListingCheck::Outdated => None,
         }
     }
 }

@@ -5,14 +5,14 @@
 use std::ffi::OsString;
 use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
 
-use super::super::listing::{KnownDirectory, Listing};
-use super::{FileContent, FileStamp, KnownFile, Manifest, ObjectId, UnkeptReason};
+use super::super::listing::{FileListing, KnownDirectory};
+use super::{FileContent, FileStamp, KnownFile, ObjectId, TreeManifest, UnkeptReason};
 
 const HEAD: &[u8] = b"troupe files 2\n";
 
 const SETTLED: u8 = 0x80;
 
-impl Manifest {
+impl TreeManifest {
     pub(in super::super) fn to_bytes(&self) -> Vec<u8> {
         let mut out = HEAD.to_vec();
         put_listing(&mut out, self.listing.as_ref());
@@ -84,7 +84,7 @@ impl UnkeptReason {
     }
 }
 
-fn put_listing(out: &mut Vec<u8>, listing: Option<&Listing>) {
+fn put_listing(out: &mut Vec<u8>, listing: Option<&FileListing>) {
     let directories = listing.map_or(&[][..], |listing| &listing.directories);
     // Each directory has a record, and the whole is shorter than what is read.
     let count = u32::try_from(directories.len()).unwrap_or_default();
@@ -109,7 +109,7 @@ fn put_listing(out: &mut Vec<u8>, listing: Option<&Listing>) {
     }
 }
 
-fn get_listing(rest: &mut &[u8], count: u32) -> Option<Listing> {
+fn get_listing(rest: &mut &[u8], count: u32) -> Option<FileListing> {
     let basis = match get(rest)? {
         [] => None,
         basis => Some(basis.try_into().ok()?),
@@ -133,7 +133,7 @@ fn get_listing(rest: &mut &[u8], count: u32) -> Option<Listing> {
     for _ in 0..u32::from_le_bytes(array(rest)?) {
         ignored.push(get(rest)?.to_vec());
     }
-    Some(Listing {
+    Some(FileListing {
         basis,
         directories,
         ignored,

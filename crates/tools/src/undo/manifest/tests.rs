@@ -25,10 +25,10 @@ fn directory(path: &str, ignore_file: Option<FileStamp>) -> KnownDirectory {
     }
 }
 
-fn manifest() -> Manifest {
+fn manifest() -> TreeManifest {
     let stamp = file("a", FileContent::Repository).stamp;
-    Manifest {
-        listing: Some(Listing {
+    TreeManifest {
+        listing: Some(FileListing {
             basis: Some([9; 32]),
             directories: vec![directory("", Some(stamp)), directory("sub", None)],
             ignored: vec![b"target".to_vec()],
@@ -47,12 +47,12 @@ fn manifest() -> Manifest {
 #[test]
 fn a_list_is_read_as_it_was_written_and_nothing_else_is() {
     let bytes = manifest().to_bytes();
-    assert_eq!(Manifest::from_bytes(&bytes), Some(manifest()));
+    assert_eq!(TreeManifest::from_bytes(&bytes), Some(manifest()));
     for end in 0..bytes.len() {
-        let cut = Manifest::from_bytes(&bytes[..end]);
+        let cut = TreeManifest::from_bytes(&bytes[..end]);
         assert!(cut.is_none_or(|it| it.files.len() < manifest().files.len()));
     }
-    assert_eq!(Manifest::from_bytes(b"something else"), None);
+    assert_eq!(TreeManifest::from_bytes(b"something else"), None);
 }
 
 #[test]
@@ -82,11 +82,11 @@ fn what_is_not_the_same_is_told_with_what_it_was() {
 
 #[test]
 fn a_file_that_a_later_look_had_room_for_has_not_changed() {
-    let before = Manifest {
+    let before = TreeManifest {
         listing: None,
         files: vec![file("a", FileContent::Unkept(UnkeptReason::TooMany))],
     };
-    let mut after = Manifest {
+    let mut after = TreeManifest {
         listing: None,
         files: vec![file("a", FileContent::Kept([1; 32]))],
     };

@@ -5,14 +5,14 @@ use super::*;
 
 struct Scene {
     directory: tempfile::TempDir,
-    blobs: Blobs,
+    blobs: BlobStore,
 }
 
 impl Scene {
     fn new() -> Self {
         let directory = tempfile::tempdir().unwrap();
         fs::create_dir(directory.path().join("top")).unwrap();
-        let blobs = Blobs::new(directory.path().join("blobs"));
+        let blobs = BlobStore::new(directory.path().join("blobs"));
         Self { directory, blobs }
     }
 
@@ -27,8 +27,8 @@ impl Scene {
         }
     }
 
-    fn way(&self, name: &str, from: FileState, to: FileState) -> Way {
-        Way {
+    fn way(&self, name: &str, from: FileState, to: FileState) -> FileRestore {
+        FileRestore {
             path: self.path(name),
             from,
             to,
@@ -36,8 +36,8 @@ impl Scene {
         }
     }
 
-    fn undo(&self, ways: Vec<Way>, extent: Extent) -> Plan {
-        let plan = Plan::make(ways, BTreeSet::new(), &self.path(""), extent, &self.blobs);
+    fn undo(&self, ways: Vec<FileRestore>, extent: UndoExtent) -> UndoPlan {
+        let plan = UndoPlan::make(ways, BTreeSet::new(), &self.path(""), extent, &self.blobs);
         plan.perform(&self.blobs)
     }
 }
@@ -60,7 +60,7 @@ fn a_link_gives_its_place_back_to_the_directory_that_was_there() {
         scene.way("d/a", FileState::Absent, mine.clone()),
         scene.way("dold/a", mine, FileState::Absent),
     ];
-    let done = scene.undo(ways, Extent::AllOrNothing);
+    let done = scene.undo(ways, UndoExtent::AllOrNothing);
     assert!(done.is_success(), "{done:?}");
     assert!(!scene.path("d").is_symlink());
     assert_eq!(fs::read_to_string(scene.path("d/a")).unwrap(), "mine");
@@ -79,10 +79,10 @@ fn nothing_is_written_below_a_link_that_stays() {
             scene.way("d/hook", FileState::Absent, scene.file("mine")),
         ]
     };
-    let done = scene.undo(ways(), Extent::AllOrNothing);
+    let done = scene.undo(ways(), UndoExtent::AllOrNothing);
     assert!(!done.is_success() && done.files.is_empty(), "{done:?}");
     assert!(scene.path("b").exists(), "it is all or nothing");
-    let done = scene.undo(ways(), Extent::Partly);
+    let done = scene.undo(ways(), UndoExtent::Partly);
     assert_eq!(done.removed(), [scene.path("b")]);
     assert!(!scene.path(".git/hooks/hook").exists());
 }
@@ -95,11 +95,11 @@ fn what_was_done_is_put_back_if_a_later_group_fails() {
         scene.way("a", scene.file("new"), FileState::Absent),
         scene.way("b", FileState::Absent, scene.file("old")),
     ];
-    let plan = Plan::make(
+    let plan = UndoPlan::make(
         ways,
         BTreeSet::new(),
         &scene.path(""),
-        Extent::AllOrNothing,
+        UndoExtent::AllOrNothing,
         &scene.blobs,
     );
     assert!(plan.conflicts.is_empty(), "{plan:?}");

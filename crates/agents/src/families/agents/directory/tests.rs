@@ -7,7 +7,7 @@ use tempfile::TempDir;
 use tokio_util::sync::CancellationToken;
 use troupe_protocol::approval::{UserInputRequest, UserInputResponse};
 use troupe_protocol::policy::{CollaborationMode, SandboxPolicy};
-use troupe_tools::{Channel, ToolInput};
+use troupe_tools::{CallChannel, ToolInput};
 
 use super::*;
 use crate::families::example;
@@ -106,10 +106,10 @@ async fn only_an_existing_directory_will_do() {
 struct Nobody;
 
 #[async_trait]
-impl Channel for Nobody {
+impl CallChannel for Nobody {
     async fn report(&self, _: ToolEvent) {}
 
-    async fn ask(&self, _: Ask) -> ReviewDecision {
+    async fn ask(&self, _: ApprovalQuestion) -> ReviewDecision {
         ReviewDecision::Denied
     }
 
@@ -120,7 +120,7 @@ impl Channel for Nobody {
 
 #[test]
 fn a_person_reads_which_directory_and_why() {
-    let call = Call {
+    let call = ToolInvocation {
         id: "call".into(),
         input: ToolInput::Json("{}".to_owned()),
         context: Arc::new(context(SandboxPolicy::workspace_write())),

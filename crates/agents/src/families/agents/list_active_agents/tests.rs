@@ -1,16 +1,16 @@
 use expect_test::expect;
 use serde_json::json;
-use troupe_engine::Doing;
+use troupe_engine::ActivityKind;
 
 use super::*;
 use crate::families::example;
-use crate::tree::status::Status;
+use crate::tree::status::CurrentStatus;
 
 #[test]
 fn a_line_has_the_agent_and_how_it_gets_on() {
-    let mut busy = example::view(2, Status::Running);
+    let mut busy = example::view(2, CurrentStatus::Running);
     busy.note = Some("counts".to_owned());
-    busy.pulse = Some(example::pulse(Doing::Tools(vec![
+    busy.pulse = Some(example::pulse(ActivityKind::Tools(vec![
         "shell_command".to_owned(),
     ])));
     example::check(
@@ -42,7 +42,7 @@ fn a_line_has_the_agent_and_how_it_gets_on() {
 
 #[test]
 fn a_name_that_was_given_comes_before_the_one_of_the_path() {
-    let mut renamed = example::view(2, Status::Running);
+    let mut renamed = example::view(2, CurrentStatus::Running);
     renamed.name = Some("The Scout".to_owned());
     let told = line(&renamed, TreePlace::Left);
     assert_eq!(told["thread_name"], "The Scout");
@@ -50,7 +50,7 @@ fn a_name_that_was_given_comes_before_the_one_of_the_path() {
 
 #[test]
 fn the_place_in_the_tree_is_told_on_request() {
-    let done = example::view(2, Status::Completed);
+    let done = example::view(2, CurrentStatus::Completed);
     example::check(
         line(&done, TreePlace::Told),
         expect![[r#"
@@ -80,7 +80,7 @@ fn the_place_in_the_tree_is_told_on_request() {
 
 #[test]
 fn the_root_is_not_among_the_agents() {
-    let root = example::view(0, Status::Running);
+    let root = example::view(0, CurrentStatus::Running);
     example::check(
         described(&[root], TreePlace::Told),
         expect![[r#"
@@ -93,9 +93,9 @@ fn the_root_is_not_among_the_agents() {
 #[test]
 fn scopes_have_the_names_that_models_know() {
     let check = |scope: Value, expected: expect_test::Expect| {
-        let found = serde_json::from_value::<Arguments>(json!({ "scope": scope }));
+        let found = serde_json::from_value::<ListActiveAgentsArguments>(json!({ "scope": scope }));
         expected.assert_eq(&match found {
-            Ok(arguments) => format!("{:?}", desk::Scope::from(arguments.scope)),
+            Ok(arguments) => format!("{:?}", tree_access::AgentScope::from(arguments.scope)),
             Err(error) => error.to_string(),
         });
     };

@@ -25,19 +25,19 @@ Dig, and say little.
 ";
 
 /// A project with these role files and nothing in the home.
-fn project(files: &[(&str, &str)]) -> (TempDir, Roles) {
+fn project(files: &[(&str, &str)]) -> (TempDir, RoleLibrary) {
     let directory = TempDir::new().unwrap();
     let roles = directory.path().join(".troupe/agents");
     fs::create_dir_all(&roles).unwrap();
     for (name, text) in files {
         fs::write(roles.join(name), text).unwrap();
     }
-    let roles = Roles::new(directory.path().join("home"));
+    let roles = RoleLibrary::new(directory.path().join("home"));
     (directory, roles)
 }
 
-fn only(agent_type: &str, expanded: bool) -> Arguments {
-    Arguments {
+fn only(agent_type: &str, expanded: bool) -> ListAgentsArguments {
+    ListAgentsArguments {
         agent_type: Some(agent_type.to_owned()),
         expanded,
     }
@@ -111,7 +111,7 @@ fn a_broken_file_spoils_only_itself() {
         ("miner.md", MINER),
         ("thief.md", "---\nread_only: yep\n---\n"),
     ]);
-    let catalogue = listed(&roles, directory.path(), &Arguments::default()).unwrap();
+    let catalogue = listed(&roles, directory.path(), &ListAgentsArguments::default()).unwrap();
     let names: Vec<&Value> = catalogue["agents"]
         .as_array()
         .unwrap()

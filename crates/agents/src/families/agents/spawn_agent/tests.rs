@@ -7,7 +7,7 @@ use tokio_util::sync::CancellationToken;
 use troupe_protocol::TurnItem;
 use troupe_protocol::approval::{ReviewDecision, UserInputRequest, UserInputResponse};
 use troupe_protocol::policy::{ApprovalPolicy, CollaborationMode, SandboxPolicy};
-use troupe_tools::{Ask, Channel, ToolEvent, ToolInput};
+use troupe_tools::{ApprovalQuestion, CallChannel, ToolEvent, ToolInput};
 
 use super::*;
 use crate::families::{Family, example};
@@ -28,7 +28,7 @@ fn context() -> CallContext {
 }
 
 fn read(arguments: Value) -> Result<SpawnRequest, String> {
-    let arguments: Arguments =
+    let arguments: SpawnAgentArguments =
         serde_json::from_value(arguments).map_err(|error| error.to_string())?;
     let callback = CallbackChoice::default();
     request(&"call".into(), &context(), arguments, callback).map_err(|trouble| trouble.to_string())
@@ -204,7 +204,7 @@ fn everything_can_be_said() {
 struct Refuser(Mutex<Vec<String>>);
 
 #[async_trait]
-impl Channel for Refuser {
+impl CallChannel for Refuser {
     async fn report(&self, event: ToolEvent) {
         let line = match event {
             ToolEvent::Started(TurnItem::ToolCall(item)) => format!("{} started", item.tool),
@@ -217,8 +217,8 @@ impl Channel for Refuser {
         self.0.lock().unwrap().push(line);
     }
 
-    async fn ask(&self, ask: Ask) -> ReviewDecision {
-        let Ask::Exec(request) = ask else {
+    async fn ask(&self, ask: ApprovalQuestion) -> ReviewDecision {
+        let ApprovalQuestion::Exec(request) = ask else {
             panic!("expected a command, found {ask:?}");
         };
         self.0.lock().unwrap().push(request.command.join(" "));
@@ -236,14 +236,14 @@ async fn a_refused_directory_spawns_nobody_and_what_began_ends() {
     let path = directory.path().canonicalize().unwrap();
     let arguments = json!({"message": "go", "working_directory": path});
     let channel = Arc::new(Refuser::default());
-    let call = Call {
+    let call = ToolInvocation {
         id: "call".into(),
         input: ToolInput::Json(arguments.to_string()),
         context: Arc::new(CallContext {
             cwd: "/".into(),
             ..context()
         }),
-        channel: Arc::clone(&channel) as Arc<dyn Channel>,
+        channel: Arc::clone(&channel) as Arc<dyn CallChannel>,
         cancel: CancellationToken::new(),
         aborted: Arc::default(),
     };
@@ -357,9 +357,9 @@ fn two_words_about_callbacks_must_agree() {
 
 #[test]
 fn the_answer_has_the_id_the_rights_and_the_reasons() {
-    let mut view = example::view(3, Status::Queued { position: 2 });
+    let mut view = example::view(3, CurrentStatus::Queued { position: 2 });
     view.note = Some("agent_type=worker".to_owned());
-    let spawned = Spawned {
+    let spawned = SpawnedAgent {
         view,
         requested: json!({"sandbox_mode": "workspace-write"}),
         effective: json!({"sandbox_mode": "read-only"}),

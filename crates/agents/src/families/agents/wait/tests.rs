@@ -1,20 +1,20 @@
 use expect_test::{Expect, expect};
 use serde_json::json;
-use troupe_engine::Doing;
+use troupe_engine::ActivityKind;
 
 use super::*;
 use crate::families::example;
-use crate::tree::status::Status;
+use crate::tree::status::CurrentStatus;
 
 fn check(arguments: Value, expected: Expect) {
-    let found = serde_json::from_value::<Arguments>(arguments)
+    let found = serde_json::from_value::<AgentWaitArguments>(arguments)
         .map_err(|error| error.to_string())
         .and_then(|arguments| {
             checked(arguments.ids).map_err(|trouble| trouble.to_string())?;
             Ok(patience(arguments.timeout_ms))
         });
     expected.assert_eq(&match found {
-        Ok(Patience { time_ms, note }) => format!("{time_ms} {}", note.unwrap_or_default()),
+        Ok(WaitTimeout { time_ms, note }) => format!("{time_ms} {}", note.unwrap_or_default()),
         Err(problem) => problem,
     });
 }
@@ -64,27 +64,27 @@ fn somebody_must_be_waited_for() {
     );
 }
 
-fn finished(asked: &str, view: Option<AgentView>) -> Finished {
-    Finished {
+fn finished(asked: &str, view: Option<AgentView>) -> FinishedTarget {
+    FinishedTarget {
         asked: asked.to_owned(),
         view,
         result: None,
     }
 }
 
-fn described_for(waited: &Waited) -> Map<String, Value> {
+fn described_for(waited: &WaitReport) -> Map<String, Value> {
     described(waited, patience(None))
 }
 
 #[test]
 fn the_first_to_end_is_told_by_session_and_the_others_with_what_they_do() {
-    let mut done = example::view(1, Status::Completed);
+    let mut done = example::view(1, CurrentStatus::Completed);
     done.preview = Some("42 words".to_owned());
-    let mut busy = example::view(2, Status::Running);
-    busy.pulse = Some(example::pulse(Doing::Tools(vec![
+    let mut busy = example::view(2, CurrentStatus::Running);
+    busy.pulse = Some(example::pulse(ActivityKind::Tools(vec![
         "shell_command".to_owned(),
     ])));
-    let waited = Waited {
+    let waited = WaitReport {
         end: WaitEnd::Final,
         finished: vec![finished("worker_1", Some(done)), finished("nobody", None)],
         unfinished: vec![busy],
@@ -121,7 +121,7 @@ fn the_first_to_end_is_told_by_session_and_the_others_with_what_they_do() {
 
 #[test]
 fn a_timeout_has_an_empty_status() {
-    let waited = Waited {
+    let waited = WaitReport {
         end: WaitEnd::TimedOut,
         finished: Vec::new(),
         unfinished: Vec::new(),
@@ -140,7 +140,7 @@ fn a_timeout_has_an_empty_status() {
 
 #[test]
 fn a_wait_that_was_stopped_says_so() {
-    let waited = Waited {
+    let waited = WaitReport {
         end: WaitEnd::Stopped,
         finished: Vec::new(),
         unfinished: Vec::new(),

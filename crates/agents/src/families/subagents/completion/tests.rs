@@ -8,7 +8,7 @@ use troupe_protocol::tree::Interruption;
 use super::*;
 use crate::families::example;
 
-fn finished(status: Status, stop: Option<StopReason>) -> Finished {
+fn finished(status: CurrentStatus, stop: Option<StopReason>) -> FinishedTarget {
     let result = stop.map(|stop| {
         Arc::new(TaskResult {
             session_id: example::session(1),
@@ -22,33 +22,33 @@ fn finished(status: Status, stop: Option<StopReason>) -> Finished {
             },
         })
     });
-    Finished {
+    FinishedTarget {
         asked: "1".to_owned(),
         view: Some(example::view(1, status)),
         result,
     }
 }
 
-fn check(status: Status, stop: Option<StopReason>, expected: Expect) {
-    let found = Completion::of(&finished(status, stop));
-    let tag = found.as_ref().map(Completion::status);
+fn check(status: CurrentStatus, stop: Option<StopReason>, expected: Expect) {
+    let found = SubagentCompletion::of(&finished(status, stop));
+    let tag = found.as_ref().map(SubagentCompletion::status);
     expected.assert_eq(&format!("{tag:?} {}", json!(found)));
 }
 
 #[test]
 fn a_completed_task_has_its_last_message() {
     check(
-        Status::Completed,
+        CurrentStatus::Completed,
         Some(StopReason::Completed),
         expect![[r#"Some("completed") {"Completed":{"last_message":"42 words"}}"#]],
     );
     check(
-        Status::Completed,
+        CurrentStatus::Completed,
         None,
         expect![[r#"Some("completed") {"Completed":{"last_message":null}}"#]],
     );
     check(
-        Status::Shutdown,
+        CurrentStatus::Shutdown,
         Some(StopReason::Completed),
         expect![[r#"Some("completed") {"Completed":{"last_message":"42 words"}}"#]],
     );
@@ -61,22 +61,22 @@ fn a_failed_task_has_its_error() {
         info: None,
     };
     check(
-        Status::Errored,
+        CurrentStatus::Errored,
         Some(errored.clone()),
         expect![[r#"Some("failed") {"Failed":{"message":"the model is gone"}}"#]],
     );
     check(
-        Status::Errored,
+        CurrentStatus::Errored,
         None,
         expect![[r#"Some("failed") {"Failed":{"message":"the task failed"}}"#]],
     );
     check(
-        Status::Shutdown,
+        CurrentStatus::Shutdown,
         Some(errored),
         expect![[r#"Some("failed") {"Failed":{"message":"the model is gone"}}"#]],
     );
     check(
-        Status::BudgetExceeded,
+        CurrentStatus::BudgetExceeded,
         Some(StopReason::BudgetExceeded),
         expect![[
             r#"Some("failed") {"Failed":{"message":"the budget is used up; last message: 42 words"}}"#
@@ -90,29 +90,29 @@ fn a_canceled_task_keeps_the_reason() {
         note: Some("no longer needed".to_owned()),
     };
     check(
-        Status::Cancelled,
+        CurrentStatus::Cancelled,
         Some(cancelled),
         expect![[r#"Some("canceled") {"Canceled":{"reason":"no longer needed"}}"#]],
     );
     check(
-        Status::Cancelled,
+        CurrentStatus::Cancelled,
         None,
         expect![[r#"Some("canceled") {"Canceled":{"reason":null}}"#]],
     );
     check(
-        Status::Shutdown,
+        CurrentStatus::Shutdown,
         None,
         expect![[r#"Some("canceled") {"Canceled":{"reason":null}}"#]],
     );
     let why = Interruption::Crash;
     check(
-        Status::Interrupted { why },
+        CurrentStatus::Interrupted { why },
         None,
         expect![[r#"Some("canceled") {"Canceled":{"reason":"the engine died while it ran"}}"#]],
     );
     let why = Interruption::Parent;
     check(
-        Status::Interrupted { why },
+        CurrentStatus::Interrupted { why },
         None,
         expect![[r#"Some("canceled") {"Canceled":{"reason":"interrupted by an agent above it"}}"#]],
     );
@@ -120,21 +120,21 @@ fn a_canceled_task_keeps_the_reason() {
 
 #[test]
 fn what_has_not_ended_has_no_completion() {
-    check(Status::Running, None, expect!["None null"]);
+    check(CurrentStatus::Running, None, expect!["None null"]);
     check(
-        Status::PendingInit,
+        CurrentStatus::PendingInit,
         Some(StopReason::Replaced),
         expect!["None null"],
     );
     assert_eq!(
-        message(&finished(Status::Running, None), AgentId::ROOT),
+        message(&finished(CurrentStatus::Running, None), AgentId::ROOT),
         None
     );
 }
 
 #[test]
 fn an_end_is_a_message_too() {
-    let done = finished(Status::Completed, Some(StopReason::Completed));
+    let done = finished(CurrentStatus::Completed, Some(StopReason::Completed));
     example::check(
         message(&done, AgentId::ROOT).unwrap(),
         expect![[r#"

@@ -23,7 +23,7 @@ fn context() -> CallContext {
 }
 
 fn check(arguments: Value, expected: Expect) {
-    let found = serde_json::from_value::<Arguments>(arguments)
+    let found = serde_json::from_value::<SubagentForkArguments>(arguments)
         .map_err(|error| error.to_string())
         .and_then(|arguments| {
             request(&"call".into(), &context(), arguments).map_err(|trouble| trouble.to_string())

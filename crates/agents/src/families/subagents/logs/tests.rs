@@ -4,7 +4,7 @@ use super::*;
 use crate::families::example;
 
 fn check(arguments: Value, expected: Expect) {
-    let found = match serde_json::from_value::<Arguments>(arguments) {
+    let found = match serde_json::from_value::<SubagentLogsArguments>(arguments) {
         Ok(arguments) => format!("{:?}", query(&arguments)),
         Err(error) => error.to_string(),
     };
@@ -36,8 +36,8 @@ fn how_much_is_read_is_bounded() {
     );
 }
 
-fn logs(events: Vec<LoggedEvent>, total_available: usize) -> Logs {
-    Logs {
+fn logs(events: Vec<LoggedEvent>, total_available: usize) -> AgentLogs {
+    AgentLogs {
         session: example::session(3),
         events,
         total_available,

@@ -2,7 +2,7 @@ use std::sync::Arc;
 
 use expect_test::{Expect, expect};
 use serde_json::json;
-use troupe_engine::Doing;
+use troupe_engine::ActivityKind;
 use troupe_protocol::AgentId;
 use troupe_protocol::tree::Interruption;
 
@@ -13,7 +13,7 @@ use crate::tree::status::WaitingOn;
 
 #[test]
 fn an_agent_has_all_its_names() {
-    let mut view = example::view(3, Status::Queued { position: 2 });
+    let mut view = example::view(3, CurrentStatus::Queued { position: 2 });
     let mut spec = view.spec.as_deref().unwrap().clone();
     spec.label = Some("word counter".to_owned());
     view.spec = Some(Arc::new(spec));
@@ -43,8 +43,8 @@ fn an_agent_has_all_its_names() {
 
 #[test]
 fn an_active_agent_tells_what_it_does() {
-    let mut view = example::view(3, Status::Running);
-    view.pulse = Some(example::pulse(Doing::Tools(vec![
+    let mut view = example::view(3, CurrentStatus::Running);
+    view.pulse = Some(example::pulse(ActivityKind::Tools(vec![
         "shell_command".to_owned(),
     ])));
     view.reasoning_header = Some("Counting".to_owned());
@@ -68,8 +68,8 @@ fn an_active_agent_tells_what_it_does() {
 
 #[test]
 fn a_newborn_is_told_with_its_rights() {
-    let spawned = Spawned {
-        view: example::view(1, Status::PendingInit),
+    let spawned = SpawnedAgent {
+        view: example::view(1, CurrentStatus::PendingInit),
         requested: json!({"sandbox_mode": "workspace-write"}),
         effective: json!({"sandbox_mode": "read-only"}),
         why: vec!["the turn is read-only".to_owned()],
@@ -97,19 +97,19 @@ fn a_newborn_is_told_with_its_rights() {
 fn statuses_have_the_names_of_this_family() {
     let name = |status| metadata(&example::view(1, status))["status"].clone();
     let names: Vec<String> = [
-        Status::PendingInit,
-        Status::Queued { position: 1 },
-        Status::Running,
-        Status::Waiting {
+        CurrentStatus::PendingInit,
+        CurrentStatus::Queued { position: 1 },
+        CurrentStatus::Running,
+        CurrentStatus::Waiting {
             on: WaitingOn::Approval,
         },
-        Status::Completed,
-        Status::Errored,
-        Status::Interrupted {
+        CurrentStatus::Completed,
+        CurrentStatus::Errored,
+        CurrentStatus::Interrupted {
             why: Interruption::User,
         },
-        Status::Cancelled,
-        Status::BudgetExceeded,
+        CurrentStatus::Cancelled,
+        CurrentStatus::BudgetExceeded,
     ]
     .into_iter()
     .map(|status| format!("{status:?}: {}", name(status)))
@@ -144,12 +144,12 @@ fn labels_are_one_line_or_absent() {
 
 #[test]
 fn lists_are_sorted_by_the_start() {
-    let mut late = example::view(1, Status::Running);
+    let mut late = example::view(1, CurrentStatus::Running);
     late.born_at_ms += 5;
     let children = vec![
         late,
-        example::view(3, Status::Completed),
-        example::view(2, Status::Running),
+        example::view(3, CurrentStatus::Completed),
+        example::view(2, CurrentStatus::Running),
     ];
     let object = list::described(children);
     let ids: Vec<&Value> = object["sessions"]

@@ -1,14 +1,14 @@
 use expect_test::{Expect, expect};
 
 use super::*;
-use crate::desk::Planned;
 use crate::families::example;
-use crate::tree::status::Status;
-use crate::tree::{AddressError, Refusal};
+use crate::tree::status::CurrentStatus;
+use crate::tree::{AgentAddressError, TreeRefusal};
+use crate::tree_access::StopEntry;
 use troupe_protocol::StopVerb;
 
 fn check(arguments: Value, expected: Expect) {
-    let found = serde_json::from_value::<Arguments>(arguments)
+    let found = serde_json::from_value::<SubagentPruneArguments>(arguments)
         .map_err(|error| error.to_string())
         .and_then(|arguments| {
             let ids = checked(&arguments).map_err(|trouble| trouble.to_string())?;
@@ -46,18 +46,18 @@ fn either_some_or_all_are_meant() {
     );
 }
 
-fn touched(number: u32) -> Planned<StopVerb> {
-    Planned {
-        view: example::view(number, Status::Completed),
+fn touched(number: u32) -> StopEntry<StopVerb> {
+    StopEntry {
+        view: example::view(number, CurrentStatus::Completed),
         what: StopVerb::Prune,
     }
 }
 
-fn skipped(number: u32, what: SkipWhy) -> Stopped {
-    Stopped {
+fn skipped(number: u32, what: StopSkipReason) -> StopOutcome {
+    StopOutcome {
         touched: Vec::new(),
-        skipped: vec![Planned {
-            view: example::view(number, Status::Running),
+        skipped: vec![StopEntry {
+            view: example::view(number, CurrentStatus::Running),
             what,
         }],
         unknown: Vec::new(),
@@ -66,20 +66,20 @@ fn skipped(number: u32, what: SkipWhy) -> Stopped {
 
 #[test]
 fn each_target_is_accounted_for() {
-    let arguments: Arguments =
+    let arguments: SubagentPruneArguments =
         serde_json::from_value(json!({"agent_ids": [1, 3, 4, "nobody", 0]})).unwrap();
-    let mut outcome = Outcome::default();
-    let pruned = Stopped {
+    let mut outcome = PruneOutcome::default();
+    let pruned = StopOutcome {
         touched: vec![touched(1), touched(2)],
         skipped: Vec::new(),
         unknown: Vec::new(),
     };
     outcome.add("1".to_owned(), Ok(pruned));
-    outcome.add("3".to_owned(), Ok(skipped(3, SkipWhy::Active)));
-    outcome.add("4".to_owned(), Ok(skipped(4, SkipWhy::AlreadyDone)));
-    let unknown = AddressError::Unknown("nobody".to_owned());
+    outcome.add("3".to_owned(), Ok(skipped(3, StopSkipReason::Active)));
+    outcome.add("4".to_owned(), Ok(skipped(4, StopSkipReason::AlreadyDone)));
+    let unknown = AgentAddressError::Unknown("nobody".to_owned());
     outcome.add("nobody".to_owned(), Err(unknown.into()));
-    let refused = Refusal::OutsideSubtree { verb: "prune" };
+    let refused = TreeRefusal::OutsideSubtree { verb: "prune" };
     outcome.add("0".to_owned(), Err(refused.into()));
     example::check(
         described(&arguments, &outcome),

@@ -4,11 +4,11 @@ use uuid::Uuid;
 
 use super::*;
 use crate::families::example;
-use crate::tree::effect::DeadWhy;
-use crate::tree::status::Status;
+use crate::tree::effect::UndeliverableReason;
+use crate::tree::status::CurrentStatus;
 
 fn check(arguments: Value, expected: Expect) {
-    let found = serde_json::from_value::<Arguments>(arguments)
+    let found = serde_json::from_value::<SubagentMessageArguments>(arguments)
         .map_err(|error| error.to_string())
         .and_then(|arguments| {
             let label = metadata::label(arguments.label);
@@ -51,25 +51,29 @@ fn a_call_sends_or_interrupts_or_both() {
     );
 }
 
-fn sent(number: u32, receipt: Receipt) -> Sent {
-    Sent {
+fn sent(number: u32, receipt: DeliveryReceipt) -> SendOutcome {
+    SendOutcome {
         message: MessageId(Uuid::nil()),
         receipt,
         task: troupe_protocol::SubmissionId::default(),
-        view: example::view(number, Status::Running),
+        view: example::view(number, CurrentStatus::Running),
     }
 }
 
 #[test]
 fn a_child_is_described_and_the_root_is_named() {
-    let child = described(&sent(3, Receipt::Delivered), None, "hurry".to_owned());
-    let mut expected = metadata::metadata(&example::view(3, Status::Running));
+    let child = described(
+        &sent(3, DeliveryReceipt::Delivered),
+        None,
+        "hurry".to_owned(),
+    );
+    let mut expected = metadata::metadata(&example::view(3, CurrentStatus::Running));
     expected.insert("message_id".to_owned(), json!(Uuid::nil()));
     expected.insert("receipt".to_owned(), json!({"status": "delivered"}));
     assert_eq!(child, expected);
     let label = Some("news".to_owned());
     let root = described(
-        &sent(0, Receipt::Queued { position: 1 }),
+        &sent(0, DeliveryReceipt::Queued { position: 1 }),
         label,
         "done".to_owned(),
     );
@@ -94,8 +98,8 @@ fn a_child_is_described_and_the_root_is_named() {
 fn a_message_that_nobody_will_read_is_a_failure() {
     let dead = sent(
         3,
-        Receipt::Dead {
-            why: DeadWhy::Closed,
+        DeliveryReceipt::Dead {
+            why: UndeliverableReason::Closed,
         },
     );
     let object = described(&dead, None, String::new());

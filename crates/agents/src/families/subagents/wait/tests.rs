@@ -6,12 +6,12 @@ use troupe_protocol::result::{Evidence, StopReason, TaskResult};
 use troupe_protocol::tree::AgentMessage;
 
 use super::*;
-use crate::desk::Finished;
 use crate::families::example;
-use crate::tree::status::Status;
+use crate::tree::status::CurrentStatus;
+use crate::tree_access::FinishedTarget;
 
 fn check(arguments: Value, expected: Expect) {
-    let found = serde_json::from_value::<Arguments>(arguments)
+    let found = serde_json::from_value::<SubagentAwaitArguments>(arguments)
         .map_err(|error| error.to_string())
         .and_then(|arguments| await_time(arguments.timeout_s).map_err(|it| it.to_string()));
     expected.assert_eq(&match found {
@@ -55,8 +55,8 @@ fn a_wait_lasts_five_to_thirty_minutes() {
     );
 }
 
-fn done(number: u32, message: &str) -> Finished {
-    let view = example::view(number, Status::Completed);
+fn done(number: u32, message: &str) -> FinishedTarget {
+    let view = example::view(number, CurrentStatus::Completed);
     let result = TaskResult {
         session_id: view.session,
         task_id: SubmissionId("task".to_owned()),
@@ -65,14 +65,14 @@ fn done(number: u32, message: &str) -> Finished {
         output: None,
         evidence: Evidence::default(),
     };
-    Finished {
+    FinishedTarget {
         asked: number.to_string(),
         view: Some(view),
         result: Some(Arc::new(result)),
     }
 }
 
-fn told(waited: &Waited, whose: Whose) -> Map<String, Value> {
+fn told(waited: &WaitReport, whose: AwaitTarget) -> Map<String, Value> {
     let mut object = described(waited, whose, AgentId::ROOT);
     if let Some(view) = object["metadata"].as_object_mut() {
         view.retain(|key, _| key == "status" || key == "agent_id");
@@ -87,15 +87,15 @@ fn told(waited: &Waited, whose: Whose) -> Map<String, Value> {
 
 #[test]
 fn the_first_that_ended_is_the_answer_and_none_is_left_out() {
-    let waited = Waited {
+    let waited = WaitReport {
         end: WaitEnd::Final,
         finished: vec![done(1, "one"), done(2, "two")],
-        unfinished: vec![example::view(3, Status::Running)],
+        unfinished: vec![example::view(3, CurrentStatus::Running)],
         mail: Vec::new(),
         claim: None,
     };
     example::check(
-        told(&waited, Whose::AnyChild),
+        told(&waited, AwaitTarget::AnyChild),
         expect![[r#"
             {
               "session_id": "00000000-0000-4000-8000-000000000001",
@@ -137,18 +137,21 @@ fn the_first_that_ended_is_the_answer_and_none_is_left_out() {
 
 #[test]
 fn a_timeout_tells_what_the_children_do() {
-    let mut stranger = example::view(4, Status::Running);
+    let mut stranger = example::view(4, CurrentStatus::Running);
     stranger.parent = Some(AgentId(3));
-    let waited = |unfinished| Waited {
+    let waited = |unfinished| WaitReport {
         end: WaitEnd::TimedOut,
         finished: Vec::new(),
         unfinished,
         mail: Vec::new(),
         claim: None,
     };
-    let running = example::view(3, Status::Running);
+    let running = example::view(3, CurrentStatus::Running);
     example::check(
-        told(&waited(vec![running.clone(), stranger]), Whose::AnyChild),
+        told(
+            &waited(vec![running.clone(), stranger]),
+            AwaitTarget::AnyChild,
+        ),
         expect![[r#"
             {
               "session_id": null,
@@ -170,7 +173,7 @@ fn a_timeout_tells_what_the_children_do() {
             }"#]],
     );
     example::check(
-        told(&waited(vec![running]), Whose::One),
+        told(&waited(vec![running]), AwaitTarget::One),
         expect![[r#"
             {
               "session_id": "00000000-0000-4000-8000-000000000003",
@@ -193,26 +196,26 @@ fn a_timeout_tells_what_the_children_do() {
 #[test]
 fn nothing_new_names_who_could_be_asked_again() {
     let children = [
-        example::view(1, Status::Completed),
-        example::view(2, Status::Cancelled),
+        example::view(1, CurrentStatus::Completed),
+        example::view(2, CurrentStatus::Cancelled),
     ];
     expect!["your children are 1 (idle), 2 (canceled); give agent_id to hear the last outcome of one again"].assert_eq(&ended(&children));
 }
 
 #[test]
 fn a_message_is_told_and_its_sender_goes_on() {
-    let asks = example::view(3, Status::Running);
-    let waited = Waited {
+    let asks = example::view(3, CurrentStatus::Running);
+    let waited = WaitReport {
         end: WaitEnd::Mail,
         finished: Vec::new(),
         unfinished: vec![asks.clone()],
-        mail: vec![Heard {
+        mail: vec![ReceivedMessage {
             from: asks,
             message: AgentMessage::text("which file?"),
         }],
         claim: None,
     };
-    let told = described(&waited, Whose::AnyChild, AgentId::ROOT);
+    let told = described(&waited, AwaitTarget::AnyChild, AgentId::ROOT);
     assert_eq!(told["agent_id"], 3);
     assert_eq!(told["completion"], Value::Null);
     assert_eq!(told["messages"][0]["sender_agent_id"], 3);

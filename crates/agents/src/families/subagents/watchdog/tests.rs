@@ -5,7 +5,7 @@ use super::*;
 use crate::families::example;
 
 fn check(arguments: Value, expected: Expect) {
-    let found = serde_json::from_value::<Arguments>(arguments).map(request);
+    let found = serde_json::from_value::<SubagentWatchdogArguments>(arguments).map(request);
     expected.assert_eq(&match found {
         Ok(WatchdogRequest::Start {
             interval_s,
@@ -44,7 +44,7 @@ fn interval_and_message_have_defaults() {
 #[test]
 fn the_action_says_what_became_of_it() {
     let watched = |action| {
-        described(&Watched {
+        described(&WatchdogOutcome {
             agent: AgentId(3),
             interval_s: 300,
             message: "how far?".to_owned(),

@@ -6,8 +6,8 @@ use expect_test::expect;
 use proptest::prelude::*;
 
 use super::{check, read, with};
-use crate::roles::Role;
-use crate::roles::error::Problem;
+use crate::roles::AgentRole;
+use crate::roles::error::RoleProblem;
 
 #[test]
 fn bombs_are_refused_before_they_grow() {
@@ -148,7 +148,7 @@ fn tabs_and_control_characters_are_refused() {
 
 const LOCK: &str = "read_only: true\nallow_list: [read_file]";
 
-fn is_locked(role: &Role) -> bool {
+fn is_locked(role: &AgentRole) -> bool {
     role.read_only && !role.tools.allows("shell_command") && !role.tools.allows("spawn_agent")
 }
 
@@ -259,7 +259,7 @@ proptest! {
         if let Err(fault) = read(&text) {
             let lines = text.split(['\n', '\r']).count() as u64;
             prop_assert!((1..=lines).contains(&fault.line) && fault.column >= 1, "{fault} in {text:?}");
-            prop_assert!(!matches!(fault.problem, Problem::NotText));
+            prop_assert!(!matches!(fault.problem, RoleProblem::NotText));
         }
     }
 }

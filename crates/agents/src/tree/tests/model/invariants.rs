@@ -6,37 +6,41 @@ use troupe_protocol::AgentId;
 
 use super::super::reference::{Member, Stand};
 use super::world::{Waiting, World, demand, limits};
-use crate::tree::command::{WaitFor, What};
-use crate::tree::effect::Effect;
+use crate::tree::command::{TreeAction, WaitFor};
+use crate::tree::effect::TreeEffect;
+use crate::tree::fold::TreeFact;
 use crate::tree::id::{Caller, MessageId};
 use crate::tree::inbox::MailKind;
-use crate::tree::persist::Fact;
-use crate::tree::status::{Status, WaitingOn};
+use crate::tree::status::{CurrentStatus, WaitingOn};
 
 impl World {
     /// A status stands in its own agent's log, and while a task is in flight only its own
     /// session changes it.
-    pub(super) fn check_writers(&self, what: &What, effects: &[Effect]) -> Result<(), String> {
+    pub(super) fn check_writers(
+        &self,
+        what: &TreeAction,
+        effects: &[TreeEffect],
+    ) -> Result<(), String> {
         let reporter = match what {
-            What::Report { agent, .. } => Some(*agent),
+            TreeAction::Report { agent, .. } => Some(*agent),
             _ => None,
         };
         for effect in effects {
-            let Effect::Persist(record) = effect else {
+            let TreeEffect::Persist(record) = effect else {
                 continue;
             };
-            let (Fact::Started { agent, .. }
-            | Fact::Ended { agent, .. }
-            | Fact::Halted { agent, .. }
-            | Fact::Withdrawn { agent }
-            | Fact::Shut { agent }) = &record.fact
+            let (TreeFact::Started { agent, .. }
+            | TreeFact::Ended { agent, .. }
+            | TreeFact::Halted { agent, .. }
+            | TreeFact::Withdrawn { agent }
+            | TreeFact::Shut { agent }) = &record.fact
             else {
                 continue;
             };
             demand(record.log == *agent, "a status is a line of its own agent")?;
             let in_flight = self.reference.get(*agent).flight.is_some();
             demand(
-                !in_flight || reporter == Some(*agent) || *what == What::Recover,
+                !in_flight || reporter == Some(*agent) || *what == TreeAction::Recover,
                 "nobody else writes the status of a running task",
             )?;
         }
@@ -88,17 +92,17 @@ impl World {
         Ok(())
     }
 
-    fn fits(&self, member: &Member, status: Status) -> bool {
+    fn fits(&self, member: &Member, status: CurrentStatus) -> bool {
         if let Some(flight) = &member.flight {
             return match status {
-                Status::PendingInit => flight.message.is_some(),
-                Status::Running | Status::Waiting { .. } => flight.message.is_none(),
+                CurrentStatus::PendingInit => flight.message.is_some(),
+                CurrentStatus::Running | CurrentStatus::Waiting { .. } => flight.message.is_none(),
                 _ => false,
             };
         }
         if member.next().is_some() {
-            let replaced = member.stand == Stand::Replaced && status == Status::PendingInit;
-            if matches!(status, Status::Queued { .. }) || replaced {
+            let replaced = member.stand == Stand::Replaced && status == CurrentStatus::PendingInit;
+            if matches!(status, CurrentStatus::Queued { .. }) || replaced {
                 return true;
             }
             if !self.suspended {
@@ -106,25 +110,25 @@ impl World {
             }
         }
         match status {
-            Status::Shutdown => member.closed,
+            CurrentStatus::Shutdown => member.closed,
             _ if member.closed => false,
-            Status::PendingInit => matches!(member.stand, Stand::New | Stand::Replaced),
-            Status::Ready => member.is_ready(),
-            Status::Completed => member.stand == Stand::Completed,
-            Status::Errored => matches!(member.stand, Stand::Errored | Stand::FailedToStart),
-            Status::Interrupted { .. } => member.stand == Stand::Interrupted,
-            Status::Cancelled => member.stand == Stand::Cancelled,
-            Status::BudgetExceeded => member.stand == Stand::Budget,
-            Status::Queued { .. }
-            | Status::Running
-            | Status::Waiting { .. }
-            | Status::Lost
-            | Status::NotFound => false,
+            CurrentStatus::PendingInit => matches!(member.stand, Stand::New | Stand::Replaced),
+            CurrentStatus::Ready => member.is_ready(),
+            CurrentStatus::Completed => member.stand == Stand::Completed,
+            CurrentStatus::Errored => matches!(member.stand, Stand::Errored | Stand::FailedToStart),
+            CurrentStatus::Interrupted { .. } => member.stand == Stand::Interrupted,
+            CurrentStatus::Cancelled => member.stand == Stand::Cancelled,
+            CurrentStatus::BudgetExceeded => member.stand == Stand::Budget,
+            CurrentStatus::Queued { .. }
+            | CurrentStatus::Running
+            | CurrentStatus::Waiting { .. }
+            | CurrentStatus::Lost
+            | CurrentStatus::NotFound => false,
         }
     }
 
     pub(super) fn check_slots(&self) -> Result<(), String> {
-        let statuses: Vec<(AgentId, Status)> = self
+        let statuses: Vec<(AgentId, CurrentStatus)> = self
             .reference
             .members
             .iter()
@@ -132,10 +136,10 @@ impl World {
             .map(|member| (member.id, self.tree.status(member.id)))
             .collect();
         let in_flight = |agent: AgentId| self.reference.get(agent).flight.is_some();
-        let runs = |(agent, status): &&(AgentId, Status)| match status {
-            Status::Waiting { on } => on.keeps_slot(),
-            Status::Running => true,
-            Status::PendingInit => in_flight(*agent),
+        let runs = |(agent, status): &&(AgentId, CurrentStatus)| match status {
+            CurrentStatus::Waiting { on } => on.keeps_slot(),
+            CurrentStatus::Running => true,
+            CurrentStatus::PendingInit => in_flight(*agent),
             _ => false,
         };
         let running = statuses.iter().filter(runs).count();
@@ -144,16 +148,16 @@ impl World {
         if self.suspended {
             return Ok(());
         }
-        let returning = |(agent, status): &&(AgentId, Status)| match status {
-            Status::Waiting { on } => *on == WaitingOn::Slot,
-            Status::PendingInit => !in_flight(*agent),
+        let returning = |(agent, status): &&(AgentId, CurrentStatus)| match status {
+            CurrentStatus::Waiting { on } => *on == WaitingOn::Slot,
+            CurrentStatus::PendingInit => !in_flight(*agent),
             _ => false,
         };
         let returning = statuses.iter().filter(returning).count();
         let mut positions: Vec<usize> = statuses
             .iter()
             .filter_map(|(_, status)| match status {
-                Status::Queued { position } => Some(*position),
+                CurrentStatus::Queued { position } => Some(*position),
                 _ => None,
             })
             .collect();
@@ -185,7 +189,7 @@ impl World {
     pub(super) fn check_waits(&self) -> Result<(), String> {
         for (_, wait) in self.open_waits() {
             let status = wait.waiter.map(|waiter| self.tree.status(waiter));
-            let for_slot = Some(Status::Waiting {
+            let for_slot = Some(CurrentStatus::Waiting {
                 on: WaitingOn::Slot,
             });
             demand(
@@ -238,7 +242,7 @@ impl World {
 
     /// Neither being ended, nor in line for its slot with the answer in sight.
     fn is_held_up(&self, agent: AgentId) -> bool {
-        let for_slot = Status::Waiting {
+        let for_slot = CurrentStatus::Waiting {
             on: WaitingOn::Slot,
         };
         let ends = self.aborted.contains_key(&agent) || self.reference.get(agent).order.is_some();

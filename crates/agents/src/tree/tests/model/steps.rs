@@ -6,15 +6,16 @@ use uuid::Uuid;
 
 use super::super::reference::Flight;
 use super::world::{Waiting, World, demand, limits};
-use crate::tree::agent::{Bond, CallbackMode, Genealogy, OnParentInterrupt, Reach};
+use crate::tree::agent::{CallbackMode, Genealogy, MessageReach, OnParentInterrupt, ParentLink};
 use crate::tree::command::{
-    Form, Letter, Report, Spawn, Spawner, Stop, StopMode, Until, Urgency, WaitFor, What,
+    MessageForm, SendCommand, SendUrgency, SpawnCaller, SpawnCommand, StopCommand, StopMode,
+    TaskReport, TreeAction, WaitCondition, WaitFor,
 };
-use crate::tree::effect::{Answer, Effect, Receipt};
+use crate::tree::effect::{CommandReply, DeliveryReceipt, TreeEffect};
 use crate::tree::id::{Caller, MessageId, WaitId};
-use crate::tree::inbox::Sender;
+use crate::tree::inbox::MailSender;
 use crate::tree::status::WaitingOn;
-use crate::tree::{Refusal, Tree};
+use crate::tree::{Tree, TreeRefusal};
 
 /// Takes small numbers out of a big one.
 pub(super) struct Draw(pub u64);
@@ -49,7 +50,7 @@ impl World {
             36 => self.resume(&mut draw),
             37 => self.direct_input(&mut draw),
             38 if draw.below(4) == 0 => self.suspend(),
-            38 => self.apply(What::Sweep).map(|_| ()),
+            38 => self.apply(TreeAction::Sweep).map(|_| ()),
             _ if draw.below(3) == 0 => self.crash(),
             _ => Ok(()),
         }
@@ -57,7 +58,7 @@ impl World {
 
     fn spawn(&mut self, draw: &mut Draw) -> Result<(), String> {
         let by = self.someone(draw);
-        let bond = Bond {
+        let bond = ParentLink {
             callback: [
                 CallbackMode::Persistent,
                 CallbackMode::Persistent,
@@ -66,16 +67,20 @@ impl World {
             ][draw.below(4)],
             on_parent_interrupt: [OnParentInterrupt::KeepRunning, OnParentInterrupt::Cancel]
                 [draw.below(2)],
-            reach: [Reach::Subtree, Reach::Parent, Reach::Family][draw.below(3)],
+            reach: [
+                MessageReach::Subtree,
+                MessageReach::Parent,
+                MessageReach::Family,
+            ][draw.below(3)],
         };
         let by = match by {
-            Caller::User => Spawner::User {
+            Caller::User => SpawnCaller::User {
                 below: self.anyone(draw),
             },
-            Caller::Agent(agent) => Spawner::Agent(agent),
+            Caller::Agent(agent) => SpawnCaller::Agent(agent),
         };
         let message = self.new_message();
-        let spawned = self.apply(What::Spawn(Spawn {
+        let spawned = self.apply(TreeAction::Spawn(SpawnCommand {
             by,
             session: SessionId(Uuid::from_u128(message.0.as_u128())),
             name: ["worker", "scout"][draw.below(2)].to_owned(),
@@ -88,7 +93,7 @@ impl World {
         }))?;
         if let Some(effects) = spawned {
             let born = effects.iter().any(|effect| {
-                matches!(effect, Effect::Answer(Answer::Spawned { agent, .. })
+                matches!(effect, TreeEffect::Answer(CommandReply::Spawned { agent, .. })
                     if agent.0 as usize == self.reference.members.len() - 1)
             });
             demand(born, "a child has the next number")?;
@@ -98,23 +103,27 @@ impl World {
 
     fn send(&mut self, draw: &mut Draw) -> Result<(), String> {
         let from = match self.someone(draw) {
-            Caller::User => Sender::User,
-            Caller::Agent(agent) => Sender::Agent(agent),
+            Caller::User => MailSender::User,
+            Caller::Agent(agent) => MailSender::Agent(agent),
         };
         let to = self.anyone(draw);
-        let urgency = [Urgency::Regular, Urgency::Regular, Urgency::Interrupt][draw.below(3)];
+        let urgency = [
+            SendUrgency::Regular,
+            SendUrgency::Regular,
+            SendUrgency::Interrupt,
+        ][draw.below(3)];
         let message = self.new_message();
         let allowed = self.may_send(from, to, urgency);
-        let letter = Letter {
+        let letter = SendCommand {
             from,
             to,
             message,
             urgency,
-            form: [Form::Words, Form::Words, Form::Parts][draw.below(3)],
+            form: [MessageForm::Words, MessageForm::Words, MessageForm::Parts][draw.below(3)],
         };
         let member = self.reference.get(to);
         let dead = member.closed || member.pruned || member.ends_input();
-        let sent = self.apply(What::Send(letter))?;
+        let sent = self.apply(TreeAction::Send(letter))?;
         demand(sent.is_some() == allowed, "mail reaches whom it may reach")?;
         let Some(effects) = sent else {
             return Ok(());
@@ -122,35 +131,35 @@ impl World {
         let died = effects.iter().any(|effect| {
             matches!(
                 effect,
-                Effect::Answer(Answer::Receipt(Receipt::Dead { .. }))
+                TreeEffect::Answer(CommandReply::Receipt(DeliveryReceipt::Dead { .. }))
             )
         });
         demand(died == dead, "a receipt is dead exactly for the dead")
     }
 
-    fn may_send(&self, from: Sender, to: AgentId, urgency: Urgency) -> bool {
-        let Sender::Agent(from) = from else {
+    fn may_send(&self, from: MailSender, to: AgentId, urgency: SendUrgency) -> bool {
+        let MailSender::Agent(from) = from else {
             return true;
         };
-        let root_interrupt = to == AgentId::ROOT && urgency == Urgency::Interrupt;
+        let root_interrupt = to == AgentId::ROOT && urgency == SendUrgency::Interrupt;
         if from == to || root_interrupt {
             return false;
         }
         let sender = self.reference.get(from);
         let parent = sender.parent;
         let is_reached = match sender.bond.reach {
-            Reach::Subtree => false,
-            Reach::Parent => parent == Some(to),
-            Reach::Family => {
+            MessageReach::Subtree => false,
+            MessageReach::Parent => parent == Some(to),
+            MessageReach::Family => {
                 parent.is_some() && (parent == Some(to) || parent == self.reference.get(to).parent)
             }
         };
-        is_reached && urgency == Urgency::Regular || self.reference.owns(from, to)
+        is_reached && urgency == SendUrgency::Regular || self.reference.owns(from, to)
     }
 
     fn start(&mut self, draw: &mut Draw) -> Result<(), String> {
         if let Some((agent, message)) = draw.one(&self.given_up) {
-            let ended = Report::Ended {
+            let ended = TaskReport::Ended {
                 task: message.task(),
                 outcome: TaskOutcome::Errored,
             };
@@ -174,7 +183,7 @@ impl World {
     }
 
     fn report_start(&mut self, agent: AgentId, message: MessageId) -> Result<bool, String> {
-        let report = Report::Started {
+        let report = TaskReport::Started {
             task: message.task(),
             message: Some(message),
         };
@@ -210,7 +219,7 @@ impl World {
             return Ok(());
         };
         let begun = message.is_none();
-        let ended = self.report(agent, Report::Ended { task, outcome })?;
+        let ended = self.report(agent, TaskReport::Ended { task, outcome })?;
         let may = begun || !matches!(outcome, TaskOutcome::Completed | TaskOutcome::Replaced);
         demand(ended == may, "only what has begun completes")
     }
@@ -223,14 +232,14 @@ impl World {
             let count = 1 + draw.below(2);
             WaitFor::Agents((0..count).map(|_| self.anyone(draw)).collect())
         };
-        let until = [Until::End, Until::EndOrMail][draw.below(2)];
+        let until = [WaitCondition::End, WaitCondition::EndOrMail][draw.below(2)];
         let never_ends = self.never_ends(by, &on);
         let before = self.open_waits().count();
-        if self.apply(What::Wait { by, on, until })?.is_some() {
+        if self.apply(TreeAction::Wait { by, on, until })?.is_some() {
             let stays_open = self.open_waits().count() > before;
             return demand(!stays_open || !never_ends, "every wait can end");
         }
-        let in_a_circle = matches!(self.refused, Some(Refusal::CircularWait(_)));
+        let in_a_circle = matches!(self.refused, Some(TreeRefusal::CircularWait(_)));
         demand(!in_a_circle || never_ends, "a wait that can end is open")
     }
 
@@ -240,8 +249,8 @@ impl World {
             return Ok(());
         };
         let what = match draw.below(2) {
-            0 => What::TimeOut { wait },
-            _ => What::StopWaiting { wait },
+            0 => TreeAction::TimeOut { wait },
+            _ => TreeAction::StopWaiting { wait },
         };
         self.apply(what).map(|_| ())
     }
@@ -256,7 +265,7 @@ impl World {
         let Some((wait, waiter)) = draw.one(&answered) else {
             return Ok(());
         };
-        let taken = self.report(waiter, Report::WaitTaken { wait })?;
+        let taken = self.report(waiter, TaskReport::WaitTaken { wait })?;
         demand(taken, "an answer can be taken")
     }
 
@@ -266,10 +275,10 @@ impl World {
             return Ok(());
         };
         let report = if self.asking.contains(&agent) {
-            Report::Unblocked
+            TaskReport::Unblocked
         } else {
             let on = [WaitingOn::Approval, WaitingOn::User, WaitingOn::Model][draw.below(3)];
-            Report::Waiting { on }
+            TaskReport::Waiting { on }
         };
         self.report(agent, report).map(|_| ())
     }
@@ -282,7 +291,8 @@ impl World {
         let member = self.reference.get(agent);
         let mut messages = [member.interrupts.clone(), member.regular.clone()].concat();
         messages.retain(|message| !self.is_claimed(agent, *message));
-        self.report(agent, Report::Took { messages }).map(|_| ())
+        self.report(agent, TaskReport::Took { messages })
+            .map(|_| ())
     }
 
     fn stop(&mut self, draw: &mut Draw) -> Result<(), String> {
@@ -306,7 +316,7 @@ impl World {
             Caller::Agent(agent) => self.reference.owns(agent, target),
         };
         let fits = verb != StopVerb::Release || self.reference.get(target).parent.is_some();
-        let stopped = self.apply(What::Stop(Stop {
+        let stopped = self.apply(TreeAction::Stop(StopCommand {
             by,
             verb,
             targets: vec![target],
@@ -321,7 +331,7 @@ impl World {
     fn resume(&mut self, draw: &mut Draw) -> Result<(), String> {
         let by = self.someone(draw);
         let agent = self.anyone(draw);
-        self.apply(What::Resume { by, agent }).map(|_| ())
+        self.apply(TreeAction::Resume { by, agent }).map(|_| ())
     }
 
     fn direct_input(&mut self, draw: &mut Draw) -> Result<(), String> {
@@ -330,12 +340,12 @@ impl World {
         let task = SubmissionId(format!("direct-{}", draw.0));
         let may = !busy;
         let message = None;
-        let started = self.report(AgentId::ROOT, Report::Started { task, message })?;
+        let started = self.report(AgentId::ROOT, TaskReport::Started { task, message })?;
         demand(started == may, "the user may speak to an idle root")
     }
 
     fn suspend(&mut self) -> Result<(), String> {
-        self.apply(What::Suspend)?;
+        self.apply(TreeAction::Suspend)?;
         for agent in self.flights(|_| true) {
             self.end_with(agent, TaskOutcome::Interrupted)?;
         }
@@ -350,7 +360,7 @@ impl World {
             "the facts fold to the memory of the living tree",
         )?;
         self.tree = tree;
-        self.apply(What::Recover).map(|_| ())
+        self.apply(TreeAction::Recover).map(|_| ())
     }
 
     /// Lets everything come to rest; nothing may be left that cannot.

@@ -6,12 +6,12 @@ use troupe_protocol::{AgentId, SessionId, SubmissionId, TaskOutcome};
 use uuid::Uuid;
 
 use super::super::reference::{Flight, Member, Reference, Stand};
-use crate::tree::agent::{Bond, CallbackMode};
-use crate::tree::command::{Command, Report, StopMode, Urgency, WaitFor, What};
-use crate::tree::effect::{Answer, Effect, WaitAnswer, WaitEnd};
+use crate::tree::agent::{CallbackMode, ParentLink};
+use crate::tree::command::{SendUrgency, StopMode, TaskReport, TreeAction, TreeCommand, WaitFor};
+use crate::tree::effect::{CommandReply, TreeEffect, WaitAnswer, WaitEnd};
+use crate::tree::fold::{TreeFact, TreeRecord};
 use crate::tree::id::{Caller, MessageId, TimeMs, WaitId};
-use crate::tree::persist::{Fact, Record};
-use crate::tree::{Limits, Refusal, Tree};
+use crate::tree::{Tree, TreeLimits, TreeRefusal};
 
 #[derive(Debug, Clone)]
 pub(super) struct Waiting {
@@ -33,7 +33,7 @@ pub(super) struct Told {
 pub(super) struct World {
     pub tree: Tree,
     pub reference: Reference,
-    pub records: Vec<Record>,
+    pub records: Vec<TreeRecord>,
     pub waits: BTreeMap<WaitId, Waiting>,
     /// Everything that ever was news, in its order.
     pub news: Vec<Told>,
@@ -43,17 +43,17 @@ pub(super) struct World {
     pub asking: BTreeSet<AgentId>,
     pub next_message: u128,
     /// The last refusal.
-    pub refused: Option<Refusal>,
+    pub refused: Option<TreeRefusal>,
     pub suspended: bool,
     pub log: Option<Vec<String>>,
 }
 
-pub(super) fn limits() -> Limits {
-    Limits {
+pub(super) fn limits() -> TreeLimits {
+    TreeLimits {
         max_threads: 2,
         max_agents: 9,
         max_spawns_per_minute: 1000,
-        ..Limits::default()
+        ..TreeLimits::default()
     }
 }
 
@@ -76,29 +76,29 @@ impl World {
             suspended: false,
             log,
         };
-        let silent = Bond {
+        let silent = ParentLink {
             callback: CallbackMode::Off,
-            ..Bond::default()
+            ..ParentLink::default()
         };
         let root = Member::new(AgentId::ROOT, None, silent, None);
         world.reference.members.push(root);
         for effect in effects {
-            if let Effect::Persist(record) = effect {
+            if let TreeEffect::Persist(record) = effect {
                 world.records.push(record);
             }
         }
         world
     }
 
-    pub(super) fn report(&mut self, agent: AgentId, report: Report) -> Result<bool, String> {
-        Ok(self.apply(What::Report { agent, report })?.is_some())
+    pub(super) fn report(&mut self, agent: AgentId, report: TaskReport) -> Result<bool, String> {
+        Ok(self.apply(TreeAction::Report { agent, report })?.is_some())
     }
 
     /// Applies a command and checks all that must hold afterwards.
-    pub(super) fn apply(&mut self, what: What) -> Result<Option<Vec<Effect>>, String> {
+    pub(super) fn apply(&mut self, what: TreeAction) -> Result<Option<Vec<TreeEffect>>, String> {
         self.note(|| format!("{what:?}"));
         let before = self.tree.memory().clone();
-        let command = Command {
+        let command = TreeCommand {
             at: TimeMs(0),
             what: what.clone(),
         };
@@ -115,7 +115,7 @@ impl World {
             }
         };
         for effect in &effects {
-            if !matches!(effect, Effect::Emit(_)) {
+            if !matches!(effect, TreeEffect::Emit(_)) {
                 self.note(|| format!("    {effect:?}"));
             }
         }
@@ -144,41 +144,41 @@ impl World {
         }
     }
 
-    fn tell(&mut self, what: &What, effects: &[Effect]) {
+    fn tell(&mut self, what: &TreeAction, effects: &[TreeEffect]) {
         match what {
-            What::Spawn(spawn) => {
+            TreeAction::Spawn(spawn) => {
                 let id = AgentId(u32::try_from(self.reference.members.len()).unwrap_or(u32::MAX));
                 let parent = Some(spawn.by.parent());
                 let member = Member::new(id, parent, spawn.bond, spawn.message);
                 self.reference.members.push(member);
             }
-            What::Send(letter) => {
+            TreeAction::Send(letter) => {
                 let member = self.reference.at(letter.to);
                 if !(member.closed || member.pruned || member.ends_input()) {
                     match letter.urgency {
-                        Urgency::Interrupt => member.interrupts.push(letter.message),
-                        Urgency::Regular => member.regular.push(letter.message),
+                        SendUrgency::Interrupt => member.interrupts.push(letter.message),
+                        SendUrgency::Regular => member.regular.push(letter.message),
                     }
                 }
             }
-            What::Stop(stop) if stop.mode == StopMode::Act => {
+            TreeAction::Stop(stop) if stop.mode == StopMode::Act => {
                 for target in &stop.targets {
                     self.reference.stop(stop.by, stop.verb, *target);
                 }
             }
-            What::Resume { agent, .. } => {
+            TreeAction::Resume { agent, .. } => {
                 let member = self.reference.at(*agent);
                 member.closed = false;
                 member.pruned = false;
             }
-            What::Report { agent, report } => self.tell_report(*agent, report),
-            What::Wait { by, on, .. } => self.tell_wait(*by, on, effects),
-            What::Suspend => {
+            TreeAction::Report { agent, report } => self.tell_report(*agent, report),
+            TreeAction::Wait { by, on, .. } => self.tell_wait(*by, on, effects),
+            TreeAction::Suspend => {
                 self.suspended = true;
                 self.reference.suspend();
             }
-            What::Reconfigure => unreachable!("not among the steps that are drawn"),
-            What::Recover => {
+            TreeAction::Reconfigure => unreachable!("not among the steps that are drawn"),
+            TreeAction::Recover => {
                 self.suspended = false;
                 self.waits.clear();
                 self.asking.clear();
@@ -186,19 +186,19 @@ impl World {
                 self.given_up.clear();
                 self.reference.crash();
             }
-            What::Stop(_)
-            | What::TimeOut { .. }
-            | What::StopWaiting { .. }
-            | What::Sweep
-            | What::Keep { .. }
-            | What::Rebind { .. } => {}
+            TreeAction::Stop(_)
+            | TreeAction::TimeOut { .. }
+            | TreeAction::StopWaiting { .. }
+            | TreeAction::Sweep
+            | TreeAction::Keep { .. }
+            | TreeAction::Rebind { .. } => {}
         }
     }
 
-    fn tell_report(&mut self, agent: AgentId, report: &Report) {
+    fn tell_report(&mut self, agent: AgentId, report: &TaskReport) {
         let member = self.reference.at(agent);
         match report {
-            Report::Started { task, message } => {
+            TaskReport::Started { task, message } => {
                 if let Some(message) = *message {
                     for ahead in member.ahead_of(message) {
                         member.remove(ahead);
@@ -215,27 +215,27 @@ impl World {
                     message: None,
                 });
             }
-            Report::Took { messages } => {
+            TaskReport::Took { messages } => {
                 for message in messages {
                     member.remove(*message);
                 }
             }
-            Report::Waiting { on } => {
+            TaskReport::Waiting { on } => {
                 if !on.keeps_slot() {
                     self.asking.insert(agent);
                 }
             }
-            Report::Unblocked => {
+            TaskReport::Unblocked => {
                 self.asking.remove(&agent);
             }
-            Report::WaitTaken { wait } => {
+            TaskReport::WaitTaken { wait } => {
                 let taken = self.waits.remove(wait).and_then(|wait| wait.delivers);
                 for message in taken.unwrap_or_default() {
                     self.reference.at(agent).remove(message);
                     self.deliver(message);
                 }
             }
-            Report::Ended { outcome, .. } => {
+            TaskReport::Ended { outcome, .. } => {
                 self.waits.retain(|_, wait| wait.waiter != Some(agent));
                 self.asking.remove(&agent);
                 self.aborted.remove(&agent);
@@ -244,13 +244,13 @@ impl World {
         }
     }
 
-    fn tell_wait(&mut self, by: Caller, on: &WaitFor, effects: &[Effect]) {
+    fn tell_wait(&mut self, by: Caller, on: &WaitFor, effects: &[TreeEffect]) {
         let waiter = match by {
             Caller::User => None,
             Caller::Agent(agent) => Some(agent),
         };
         for effect in effects {
-            if let Effect::Answer(Answer::Waiting { wait }) = effect {
+            if let TreeEffect::Answer(CommandReply::Waiting { wait }) = effect {
                 let waiting = Waiting {
                     waiter,
                     on: on.clone(),
@@ -287,11 +287,11 @@ impl World {
     }
 
     /// Does what a supervisor would do, and compares each effect with the reference.
-    fn follow(&mut self, effects: &[Effect]) -> Result<(), String> {
+    fn follow(&mut self, effects: &[TreeEffect]) -> Result<(), String> {
         for effect in effects {
             match effect {
-                Effect::Persist(record) => self.write(record)?,
-                Effect::StartTask {
+                TreeEffect::Persist(record) => self.write(record)?,
+                TreeEffect::StartTask {
                     agent,
                     task,
                     message,
@@ -319,28 +319,28 @@ impl World {
                         message: Some(*message),
                     });
                 }
-                Effect::AbortTask { agent, task, why } => {
+                TreeEffect::AbortTask { agent, task, why } => {
                     let member = self.reference.get(*agent);
                     let runs = member.flight.as_ref().is_some_and(|it| it.task == *task);
                     demand(runs, "only a task in flight is aborted")?;
                     self.aborted.insert(*agent, *why);
                 }
-                Effect::AnswerWait { wait, answer } => self.answered(*wait, answer)?,
-                Effect::Load { .. }
-                | Effect::Unload { .. }
-                | Effect::Poke { .. }
-                | Effect::Proceed { .. }
-                | Effect::Shut { .. }
-                | Effect::Emit(_)
-                | Effect::Answer(_) => {}
+                TreeEffect::AnswerWait { wait, answer } => self.answered(*wait, answer)?,
+                TreeEffect::Load { .. }
+                | TreeEffect::Unload { .. }
+                | TreeEffect::Poke { .. }
+                | TreeEffect::Proceed { .. }
+                | TreeEffect::Shut { .. }
+                | TreeEffect::Emit(_)
+                | TreeEffect::Answer(_) => {}
             }
         }
         Ok(())
     }
 
-    fn write(&mut self, record: &Record) -> Result<(), String> {
+    fn write(&mut self, record: &TreeRecord) -> Result<(), String> {
         self.records.push(record.clone());
-        let Fact::Ended {
+        let TreeFact::Ended {
             agent,
             task,
             callback,

@@ -3,13 +3,13 @@ use troupe_protocol::SessionId;
 use troupe_protocol::agent::AgentOrigin;
 
 use super::*;
-use crate::control::row::{Made, Pending, Tokens};
+use crate::control::row::{ChildBirth, PendingMail, TokenSums};
 
 const NOW_MS: i64 = 1_794_823_200_000;
 
 /// Agent `number` below `parent`, for three seconds in this status.
-fn row(number: u32, parent: Option<u32>, path: &str, status: AgentStatus) -> Row {
-    let made = parent.map(|_| Made {
+fn row(number: u32, parent: Option<u32>, path: &str, status: AgentStatus) -> AgentListRow {
+    let made = parent.map(|_| ChildBirth {
         origin: AgentOrigin::Spawn,
         role: "worker".to_owned(),
         persona: None,
@@ -17,7 +17,7 @@ fn row(number: u32, parent: Option<u32>, path: &str, status: AgentStatus) -> Row
         model: "deep".to_owned(),
         summary: "count the words".to_owned(),
     });
-    Row {
+    AgentListRow {
         agent_id: AgentId(number),
         session_id: SessionId(uuid::Uuid::from_u128(number.into())),
         parent_agent_id: parent.map(AgentId),
@@ -29,25 +29,25 @@ fn row(number: u32, parent: Option<u32>, path: &str, status: AgentStatus) -> Row
         since_ms: NOW_MS - 3_000,
         born_ms: NOW_MS - 9_000,
         ran_ms: None,
-        tokens: Tokens {
+        tokens: TokenSums {
             own: 1_200,
             subtree: 1_200,
         },
-        pending: Pending::default(),
+        pending: PendingMail::default(),
         last_task: None,
         pruned: false,
     }
 }
 
-fn drawn_in(rows: &[Row], top: u32, room: Room) -> String {
-    tree(rows, AgentId(top), NOW_MS, Style::Plain, room)
+fn drawn_in(rows: &[AgentListRow], top: u32, room: DrawingSize) -> String {
+    tree(rows, AgentId(top), NOW_MS, TextStyle::Plain, room)
 }
 
-fn check(rows: &[Row], top: u32, expected: Expect) {
-    expected.assert_eq(&drawn_in(rows, top, Room::default()));
+fn check(rows: &[AgentListRow], top: u32, expected: Expect) {
+    expected.assert_eq(&drawn_in(rows, top, DrawingSize::default()));
 }
 
-fn family() -> Vec<Row> {
+fn family() -> Vec<AgentListRow> {
     let done = AgentStatus::Completed(Some("There are\nthree.".to_owned()));
     let failed = AgentStatus::Errored("the response failed".to_owned());
     let mut root = row(0, None, "/root", AgentStatus::Running);
@@ -129,7 +129,7 @@ fn a_tree_that_is_too_tall_is_folded_and_stays_within_its_lines() {
         let path = format!("/root/w{number}");
         row(number, Some(0), &path, AgentStatus::Running)
     }));
-    let room = |lines| Room {
+    let room = |lines| DrawingSize {
         columns: Some(60),
         lines: Some(lines),
     };

@@ -6,7 +6,7 @@ use troupe_protocol::{SessionId, SubmissionId};
 use super::*;
 
 fn check(result: &TaskResult, expected: Expect) {
-    expected.assert_eq(&page("/root/tester", result, Style::Plain));
+    expected.assert_eq(&page("/root/tester", result, TextStyle::Plain));
 }
 
 fn result(stop: StopReason) -> TaskResult {

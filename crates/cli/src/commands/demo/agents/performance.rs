@@ -6,8 +6,8 @@ use std::path::Path;
 
 use anyhow::anyhow;
 use tokio::sync::mpsc::{self, UnboundedReceiver};
-use troupe_agents::{Agents, AgentsConfigurator};
-use troupe_engine::{EventStream, Later, SessionHandle, spawn};
+use troupe_agents::{AgentsConfigurator, TreeHandle};
+use troupe_engine::{Completion, EventStream, SessionHandle, spawn};
 use troupe_protocol::agent::AgentStatus;
 use troupe_protocol::approval::{ExecApprovalRequest, ReviewDecision};
 use troupe_protocol::input::UserInput;
@@ -17,52 +17,52 @@ use troupe_protocol::{
     AgentId, CallId, EventMsg, Op, SessionId, Submission, SubmissionId, TurnItem,
 };
 
-use super::Answers;
-use crate::commands::agents::screen::Screen;
-use crate::commands::agents::{draw, entry};
+use super::DemoAnswerer;
+use crate::commands::agents::screen::RedrawnScreen;
+use crate::commands::agents::{draw, event_line};
 use crate::commands::print;
 use crate::control::act::act;
-use crate::control::{self, Answer, Request, Row};
+use crate::control::{self, AgentListRow, ControlAnswer, ControlRequest};
 use crate::exec::command_line;
-use crate::exec::signals::StopRequests;
-use crate::failure::{Exit, Failure};
+use crate::exec::signals::ExitSignals;
+use crate::failure::{CommandExit, CommandFailure};
 use crate::layers::ConfigSource;
-use crate::style::Style;
-use crate::wiring::{Grove, Wiring};
+use crate::style::TextStyle;
+use crate::wiring::{RootDeps, Wiring};
 
-pub struct Performance {
+pub struct DemoRun {
     handle: SessionHandle,
     events: EventStream,
-    agents: Agents,
+    agents: TreeHandle,
     root: SessionId,
-    answers: Answers,
+    answers: DemoAnswerer,
     /// What a person is asked, oldest first; the tree goes on meanwhile.
     questions: VecDeque<ExecApprovalRequest>,
     /// What is typed, once somebody was asked.
     typed: Option<UnboundedReceiver<String>>,
-    style: Style,
-    screen: Screen,
+    style: TextStyle,
+    screen: RedrawnScreen,
     submissions: u64,
     /// So that the tree can be looked at from another terminal.
     _control: control::Guard,
 }
 
 /// How it went.
-pub struct Played {
+pub struct DemoResult {
     pub root: SessionId,
-    pub exit: Exit,
+    pub exit: CommandExit,
 }
 
-impl Performance {
+impl DemoRun {
     pub async fn open(
         source: ConfigSource,
         project: &Path,
-        answers: Answers,
-        style: Style,
-    ) -> Result<Self, Failure> {
+        answers: DemoAnswerer,
+        style: TextStyle,
+    ) -> Result<Self, CommandFailure> {
         let home = source.home.clone();
         let wiring = Wiring::new(source, project, SessionSource::Cli)?;
-        let Grove { deps, configurator } = wiring.with_agents(None);
+        let RootDeps { deps, configurator } = wiring.with_agents(None);
         let (handle, mut events) = spawn(deps);
         let control = control::serve(&configurator, home.path(), Some(events.tap()));
         let configure = Op::ConfigureSession(ConfigureSession::default());
@@ -77,7 +77,7 @@ impl Performance {
             questions: VecDeque::new(),
             typed: None,
             style,
-            screen: Screen::of_stdout(),
+            screen: RedrawnScreen::of_stdout(),
             submissions: 0,
             _control: control,
         })
@@ -85,7 +85,11 @@ impl Performance {
 
     /// Gives the parent its task and stays until nobody has anything to do, or somebody has
     /// seen enough.
-    pub async fn play(mut self, prompt: &str, stop: &mut StopRequests) -> Result<Played, Failure> {
+    pub async fn play(
+        mut self,
+        prompt: &str,
+        stop: &mut ExitSignals,
+    ) -> Result<DemoResult, CommandFailure> {
         self.submit(Op::UserTurn {
             items: vec![UserInput::text(prompt)],
             overrides: TurnOverrides::default(),
@@ -94,7 +98,7 @@ impl Performance {
             client_id: None,
         })
         .await?;
-        let mut quiet: Option<Later> = None;
+        let mut quiet: Option<Completion> = None;
         let mut is_completed = false;
         loop {
             tokio::select! {
@@ -117,7 +121,7 @@ impl Performance {
                     );
                     if is_over && quiet.is_none() {
                         let agents = self.agents.clone();
-                        quiet = Some(Box::pin(async move { agents.quiet().await }));
+                        quiet = Some(Box::pin(async move { agents.wait_until_idle().await }));
                     }
                 }
                 line = next_line(&mut self.typed), if !self.questions.is_empty() => {
@@ -126,28 +130,28 @@ impl Performance {
                 () = later(&mut quiet) => break,
                 _ = stop.next() => {
                     self.close().await?;
-                    let (root, exit) = (self.root, Exit::Killed);
-                    return Ok(Played { root, exit });
+                    let (root, exit) = (self.root, CommandExit::Killed);
+                    return Ok(DemoResult { root, exit });
                 }
             }
         }
         let rows = self.rows().await;
         self.draw(&rows, "")?;
         self.close().await?;
-        let is_done = |row: &Row| matches!(row.status, AgentStatus::Completed(_));
+        let is_done = |row: &AgentListRow| matches!(row.status, AgentStatus::Completed(_));
         let all_done = is_completed && rows.len() > 1 && rows.iter().all(is_done);
-        Ok(Played {
+        Ok(DemoResult {
             root: self.root,
             exit: if all_done {
-                Exit::Success
+                CommandExit::Success
             } else {
-                Exit::Failed
+                CommandExit::Failed
             },
         })
     }
 
     /// Tells what happened and draws the tree anew.
-    async fn show(&mut self, msg: &EventMsg) -> Result<(), Failure> {
+    async fn show(&mut self, msg: &EventMsg) -> Result<(), CommandFailure> {
         let is_drawn = self.screen.is_redrawn();
         let line = match msg {
             // Where the tree is drawn again and again, it shows these itself.
@@ -165,7 +169,7 @@ impl Performance {
             | EventMsg::ApprovalResolved { .. }
             | EventMsg::TurnStarted(_)
             | EventMsg::TurnComplete(_) => return Ok(()),
-            msg => match entry::of(msg, self.style) {
+            msg => match event_line::of(msg, self.style) {
                 Some(line) => line + "\n",
                 None => return Ok(()),
             },
@@ -174,42 +178,42 @@ impl Performance {
             let rows = self.rows().await;
             self.draw(&rows, &line)
         } else {
-            print(&line).map_err(Failure::from)
+            print(&line).map_err(CommandFailure::from)
         }
     }
 
-    async fn rows(&self) -> Vec<Row> {
+    async fn rows(&self) -> Vec<AgentListRow> {
         if !self.agents.is_planted() {
             return Vec::new();
         }
-        match act(&self.agents.user(), Request::Look).await {
-            Answer::Agents { agents } => agents,
+        match act(&self.agents.user(), ControlRequest::Look).await {
+            ControlAnswer::Agents { agents } => agents,
             _ => Vec::new(),
         }
     }
 
     /// Puts a line above the tree.
-    fn draw(&mut self, rows: &[Row], line: &str) -> Result<(), Failure> {
+    fn draw(&mut self, rows: &[AgentListRow], line: &str) -> Result<(), CommandFailure> {
         let now = jiff::Timestamp::now().as_millisecond();
         let prompt = self.questions.front().map(prompt).unwrap_or_default();
         // What stays above is written with it, and the cursor stands below.
         let others = line.lines().count() + prompt.lines().count() + 2;
-        let room = draw::Room::of_stdout(&self.screen, others);
+        let room = draw::DrawingSize::of_stdout(&self.screen, others);
         let tree = draw::tree(rows, AgentId::ROOT, now, self.style, room);
         self.screen.show_below(line, &format!("\n{tree}{prompt}"))?;
         Ok(())
     }
 
-    async fn asked(&mut self, request: &ExecApprovalRequest) -> Result<(), Failure> {
+    async fn asked(&mut self, request: &ExecApprovalRequest) -> Result<(), CommandFailure> {
         match self.answers {
-            Answers::Demo => {
+            DemoAnswerer::Demo => {
                 let question = question(request);
                 print(&format!("{question}\n  approved by the demo\n"))?;
                 self.screen.keep();
                 self.decide(request.call_id.clone(), ReviewDecision::Approved)
                     .await
             }
-            Answers::User => {
+            DemoAnswerer::User => {
                 self.typed.get_or_insert_with(read_lines);
                 self.questions.push_back(request.clone());
                 self.show_question().await
@@ -218,7 +222,7 @@ impl Performance {
     }
 
     /// Takes what a person has typed for the answer to the oldest question.
-    async fn answer(&mut self, line: &str) -> Result<(), Failure> {
+    async fn answer(&mut self, line: &str) -> Result<(), CommandFailure> {
         self.screen.keep();
         let Some(request) = self.questions.pop_front() else {
             return Ok(());
@@ -231,46 +235,53 @@ impl Performance {
         self.show_question().await
     }
 
-    async fn show_question(&mut self) -> Result<(), Failure> {
+    async fn show_question(&mut self) -> Result<(), CommandFailure> {
         if self.screen.is_redrawn() {
             let rows = self.rows().await;
             return self.draw(&rows, "");
         }
         match self.questions.front() {
-            Some(asked) => print(&prompt(asked)).map_err(Failure::from),
+            Some(asked) => print(&prompt(asked)).map_err(CommandFailure::from),
             None => Ok(()),
         }
     }
 
-    async fn decide(&mut self, call: CallId, decision: ReviewDecision) -> Result<(), Failure> {
+    async fn decide(
+        &mut self,
+        call: CallId,
+        decision: ReviewDecision,
+    ) -> Result<(), CommandFailure> {
         let id = call.0;
         self.submit(Op::ExecApproval { id, decision }).await
     }
 
-    async fn close(&mut self) -> Result<(), Failure> {
+    async fn close(&mut self) -> Result<(), CommandFailure> {
         self.submit(Op::Shutdown).await?;
         while self.events.next().await.is_some() {}
         Ok(())
     }
 
-    async fn submit(&mut self, op: Op) -> Result<(), Failure> {
+    async fn submit(&mut self, op: Op) -> Result<(), CommandFailure> {
         self.submissions += 1;
         submit(&self.handle, self.submissions, op).await
     }
 }
 
-async fn submit(handle: &SessionHandle, number: u64, op: Op) -> Result<(), Failure> {
+async fn submit(handle: &SessionHandle, number: u64, op: Op) -> Result<(), CommandFailure> {
     let id = SubmissionId(format!("demo-{number}"));
     let submission = Submission { id, op };
-    handle.submit(submission).await.map_err(Failure::failed)
+    handle
+        .submit(submission)
+        .await
+        .map_err(CommandFailure::failed)
 }
 
-async fn configured(events: &mut EventStream) -> Result<SessionId, Failure> {
+async fn configured(events: &mut EventStream) -> Result<SessionId, CommandFailure> {
     while let Some(event) = events.next().await {
         match &event.msg {
             EventMsg::SessionConfigured(session) => return Ok(session.session_id),
             EventMsg::Error(error) => {
-                return Err(Failure::not_started(anyhow!(error.message.clone())));
+                return Err(CommandFailure::not_started(anyhow!(error.message.clone())));
             }
             _ => {}
         }
@@ -278,12 +289,12 @@ async fn configured(events: &mut EventStream) -> Result<SessionId, Failure> {
     Err(ended())
 }
 
-fn tree(configurator: &AgentsConfigurator) -> Result<Agents, Failure> {
+fn tree(configurator: &AgentsConfigurator) -> Result<TreeHandle, CommandFailure> {
     configurator.agents().ok_or_else(ended)
 }
 
 /// Waits for something that may not have been begun.
-async fn later(rest: &mut Option<Later>) {
+async fn later(rest: &mut Option<Completion>) {
     match rest {
         Some(rest) => rest.await,
         None => std::future::pending().await,
@@ -323,6 +334,6 @@ async fn next_line(typed: &mut Option<UnboundedReceiver<String>>) -> String {
     }
 }
 
-fn ended() -> Failure {
-    Failure::failed(anyhow!("the session ended before the play did"))
+fn ended() -> CommandFailure {
+    CommandFailure::failed(anyhow!("the session ended before the play did"))
 }

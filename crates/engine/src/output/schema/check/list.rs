@@ -4,11 +4,11 @@ use std::collections::HashMap;
 
 use serde_json::Value;
 
-use super::{Check, Sink};
-use crate::output::schema::{ListRule, NodeId, Range, Rest, exact};
+use super::{ProblemSink, SchemaCheck};
+use crate::output::schema::{CountRange, ListRule, NodeId, RestRule, exact};
 
-impl Check<'_> {
-    pub(super) fn list(&mut self, rule: &ListRule, items: &[Value], sink: &mut Sink) {
+impl SchemaCheck<'_> {
+    pub(super) fn list(&mut self, rule: &ListRule, items: &[Value], sink: &mut ProblemSink) {
         match rule {
             ListRule::Items { prefix, rest } => self.items(prefix, *rest, items, sink),
             ListRule::Count(range) => self.count(*range, items.len(), "item", sink),
@@ -17,17 +17,23 @@ impl Check<'_> {
         }
     }
 
-    fn items(&mut self, prefix: &[NodeId], rest: Rest, items: &[Value], sink: &mut Sink) {
+    fn items(
+        &mut self,
+        prefix: &[NodeId],
+        rest: RestRule,
+        items: &[Value],
+        sink: &mut ProblemSink,
+    ) {
         for (index, item) in items.iter().enumerate() {
             if sink.is_full() || !self.spend(1) {
                 return;
             }
             let node = match (prefix.get(index), rest) {
                 (Some(node), _) => *node,
-                (None, Rest::Fitting(node)) => node,
-                (None, Rest::Anything) => return,
-                (None, Rest::Nothing) => {
-                    let most = Range {
+                (None, RestRule::Fitting(node)) => node,
+                (None, RestRule::Anything) => return,
+                (None, RestRule::Nothing) => {
+                    let most = CountRange {
                         min: 0,
                         max: Some(prefix.len() as u64),
                     };
@@ -38,10 +44,16 @@ impl Check<'_> {
         }
     }
 
-    fn contains(&mut self, node: NodeId, range: Range, items: &[Value], sink: &mut Sink) {
+    fn contains(
+        &mut self,
+        node: NodeId,
+        range: CountRange,
+        items: &[Value],
+        sink: &mut ProblemSink,
+    ) {
         let mut fitting = 0;
         for item in items {
-            let mut verdict = Sink::verdict();
+            let mut verdict = ProblemSink::verdict();
             self.node(node, item, &mut verdict);
             fitting += usize::from(verdict.fits());
             if !self.spend(1) {
@@ -56,7 +68,7 @@ impl Check<'_> {
         }
     }
 
-    fn unique(&mut self, items: &[Value], sink: &mut Sink) {
+    fn unique(&mut self, items: &[Value], sink: &mut ProblemSink) {
         let mut seen = HashMap::with_capacity(items.len());
         for (index, item) in items.iter().enumerate() {
             let text = exact::text(item);

@@ -2,28 +2,28 @@
 
 use serde_json::Value;
 
-use super::{Check, Sink};
+use super::{ProblemSink, SchemaCheck};
 use crate::limits::{SCHEMA_ALTERNATIVE_CHARS_MAX, SCHEMA_ALTERNATIVES_TOLD_MAX};
 use crate::output::schema::problem::beginning;
-use crate::output::schema::{Logic, NodeId};
+use crate::output::schema::{LogicRule, NodeId};
 
-impl Check<'_> {
-    pub(super) fn logic(&mut self, logic: &Logic, value: &Value, sink: &mut Sink) {
+impl SchemaCheck<'_> {
+    pub(super) fn logic(&mut self, logic: &LogicRule, value: &Value, sink: &mut ProblemSink) {
         match logic {
-            Logic::Ref(node) => self.node(*node, value, sink),
-            Logic::AllOf(nodes) => {
+            LogicRule::Ref(node) => self.node(*node, value, sink),
+            LogicRule::AllOf(nodes) => {
                 for node in nodes {
                     self.node(*node, value, sink);
                 }
             }
-            Logic::AnyOf(nodes) => self.any_of(nodes, value, sink),
-            Logic::OneOf(nodes) => self.one_of(nodes, value, sink),
-            Logic::Not(node) => {
+            LogicRule::AnyOf(nodes) => self.any_of(nodes, value, sink),
+            LogicRule::OneOf(nodes) => self.one_of(nodes, value, sink),
+            LogicRule::Not(node) => {
                 if self.fits(*node, value) {
                     self.tell(sink, || "it is what `not` excludes".to_owned());
                 }
             }
-            Logic::If {
+            LogicRule::If {
                 condition,
                 then,
                 otherwise,
@@ -37,12 +37,12 @@ impl Check<'_> {
     }
 
     fn fits(&mut self, node: NodeId, value: &Value) -> bool {
-        let mut verdict = Sink::verdict();
+        let mut verdict = ProblemSink::verdict();
         self.node(node, value, &mut verdict);
         verdict.fits()
     }
 
-    fn any_of(&mut self, nodes: &[NodeId], value: &Value, sink: &mut Sink) {
+    fn any_of(&mut self, nodes: &[NodeId], value: &Value, sink: &mut ProblemSink) {
         let mut refusals = Vec::new();
         for node in nodes {
             let mut alternative = sink.alternative();
@@ -55,7 +55,7 @@ impl Check<'_> {
         self.tell(sink, || none_fits("anyOf", refusals));
     }
 
-    fn one_of(&mut self, nodes: &[NodeId], value: &Value, sink: &mut Sink) {
+    fn one_of(&mut self, nodes: &[NodeId], value: &Value, sink: &mut ProblemSink) {
         let mut refusals = Vec::new();
         let mut first = None;
         for (index, node) in nodes.iter().enumerate() {
@@ -82,12 +82,12 @@ impl Check<'_> {
 }
 
 /// Tells the first problem of each alternative, since nobody knows which one was meant.
-fn none_fits(keyword: &str, refusals: Vec<Sink>) -> String {
+fn none_fits(keyword: &str, refusals: Vec<ProblemSink>) -> String {
     let all = refusals.len();
     let told = refusals
         .into_iter()
         .take(SCHEMA_ALTERNATIVES_TOLD_MAX)
-        .flat_map(Sink::into_problems)
+        .flat_map(ProblemSink::into_problems)
         .enumerate()
         .map(|(index, problem)| {
             let problem = beginning(&problem.to_string(), SCHEMA_ALTERNATIVE_CHARS_MAX);

@@ -4,14 +4,14 @@ use std::collections::BTreeMap;
 
 use serde_json::{Map, Value};
 
-use super::{Check, STEP_BYTES, Sink, listed};
+use super::{ProblemSink, STEP_BYTES, SchemaCheck, listed};
 use crate::output::schema::problem::quoted;
-use crate::output::schema::{NodeId, ObjectRule, Pattern, Rest};
+use crate::output::schema::{NodeId, ObjectRule, RestRule, TextPattern};
 
 type Members = Map<String, Value>;
 
-impl Check<'_> {
-    pub(super) fn object(&mut self, rule: &ObjectRule, members: &Members, sink: &mut Sink) {
+impl SchemaCheck<'_> {
+    pub(super) fn object(&mut self, rule: &ObjectRule, members: &Members, sink: &mut ProblemSink) {
         match rule {
             ObjectRule::Members {
                 named,
@@ -31,7 +31,7 @@ impl Check<'_> {
         }
     }
 
-    fn required(&mut self, keys: &[String], members: &Members, sink: &mut Sink) {
+    fn required(&mut self, keys: &[String], members: &Members, sink: &mut ProblemSink) {
         self.spend_bytes(keys.len());
         for key in keys.iter().filter(|key| !members.contains_key(*key)) {
             self.tell(sink, || format!("the key {} is missing", quoted(key)));
@@ -41,10 +41,10 @@ impl Check<'_> {
     fn members(
         &mut self,
         named: &BTreeMap<String, NodeId>,
-        matching: &[(Pattern, NodeId)],
-        rest: Rest,
+        matching: &[(TextPattern, NodeId)],
+        rest: RestRule,
         members: &Members,
-        sink: &mut Sink,
+        sink: &mut ProblemSink,
     ) {
         for (key, value) in members {
             if sink.is_full() || !self.spend(1) {
@@ -62,14 +62,14 @@ impl Check<'_> {
                 }
             }
             match rest {
-                Rest::Fitting(node) if !is_known => self.below(key, node, value, sink),
-                Rest::Nothing if !is_known => self.tell(sink, || not_allowed(key, named)),
-                Rest::Anything | Rest::Nothing | Rest::Fitting(_) => {}
+                RestRule::Fitting(node) if !is_known => self.below(key, node, value, sink),
+                RestRule::Nothing if !is_known => self.tell(sink, || not_allowed(key, named)),
+                RestRule::Anything | RestRule::Nothing | RestRule::Fitting(_) => {}
             }
         }
     }
 
-    fn names(&mut self, node: NodeId, members: &Members, sink: &mut Sink) {
+    fn names(&mut self, node: NodeId, members: &Members, sink: &mut ProblemSink) {
         for key in members.keys() {
             let mut alternative = sink.alternative();
             self.node(node, &Value::from(key.as_str()), &mut alternative);

@@ -1,19 +1,19 @@
 //! Where problems go: told to somebody, or only counted.
 
-use crate::output::schema::Problem;
+use crate::output::schema::ValueProblem;
 
 /// What a walk has found so far. It ends when enough is known.
 #[derive(Debug)]
-pub(super) enum Sink {
+pub(super) enum ProblemSink {
     Told {
-        problems: Vec<Problem>,
+        problems: Vec<ValueProblem>,
         limit: usize,
     },
     /// Only whether the value fits is asked; no text is made.
     Verdict { fits: bool },
 }
 
-impl Sink {
+impl ProblemSink {
     pub(super) fn telling(limit: usize) -> Self {
         Self::Told {
             problems: Vec::new(),
@@ -39,7 +39,7 @@ impl Sink {
             return;
         }
         match self {
-            Self::Told { problems, .. } => problems.push(Problem {
+            Self::Told { problems, .. } => problems.push(ValueProblem {
                 place: place.to_owned(),
                 text: text(),
             }),
@@ -62,7 +62,7 @@ impl Sink {
         }
     }
 
-    pub(super) fn into_problems(self) -> Vec<Problem> {
+    pub(super) fn into_problems(self) -> Vec<ValueProblem> {
         match self {
             Self::Told { problems, .. } => problems,
             Self::Verdict { .. } => Vec::new(),

@@ -7,7 +7,7 @@ use crate::limits::{SCHEMA_DEPTH_MAX, SCHEMA_NODES_MAX, SCHEMA_PATTERNS_MAX};
 fn a_schema_has_so_many_parts() {
     let of = |parts: usize| {
         let parts: Vec<Value> = (0..parts).map(|_| json!({})).collect();
-        Schema::understand(&json!({"allOf": parts})).map_err(|error| error.to_string())
+        AnswerSchema::understand(&json!({"allOf": parts})).map_err(|error| error.to_string())
     };
     assert!(of(SCHEMA_NODES_MAX - 1).is_ok());
     expect!["at the top: there are more than 4096 schemas in this one; make it smaller"]
@@ -18,7 +18,7 @@ fn a_schema_has_so_many_parts() {
 fn a_schema_has_so_many_patterns() {
     let of = |patterns: usize| {
         let parts: Vec<Value> = (0..patterns).map(|_| json!({"pattern": "a"})).collect();
-        Schema::understand(&json!({"allOf": parts})).map_err(|error| error.to_string())
+        AnswerSchema::understand(&json!({"allOf": parts})).map_err(|error| error.to_string())
     };
     assert!(of(SCHEMA_PATTERNS_MAX).is_ok());
     expect!["at the top: there are more than 64 patterns; use fewer"]

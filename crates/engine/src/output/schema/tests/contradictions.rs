@@ -1,11 +1,11 @@
 use expect_test::{Expect, expect};
 use serde_json::{Value, json};
 
-use super::{Schema, SchemaDefect};
+use super::{AnswerSchema, SchemaDefect};
 
 #[track_caller]
 fn refused(schema: Value, place: Expect) {
-    match Schema::compile(&schema) {
+    match AnswerSchema::compile(&schema) {
         Ok(_) => panic!("{schema} is taken"),
         Err(error) => place.assert_eq(&error.place),
     }
@@ -37,7 +37,7 @@ fn a_schema_that_no_value_fits_is_refused() {
         json!({"type": "array", "contains": false}),
         json!({"type": "array", "minItems": 1, "items": false}),
     ] {
-        let error = Schema::compile(&schema).map(|_| ()).unwrap_err();
+        let error = AnswerSchema::compile(&schema).map(|_| ()).unwrap_err();
         assert_eq!(error.defect, SchemaDefect::Impossible, "{schema}");
     }
 }
@@ -77,7 +77,7 @@ fn what_can_be_fitted_is_taken() {
         json!({"if": {"type": "string"}, "then": false, "else": true}),
         json!({"enum": [1.0], "type": "integer"}),
     ] {
-        if let Err(error) = Schema::compile(&schema) {
+        if let Err(error) = AnswerSchema::compile(&schema) {
             panic!("{schema}: {error}");
         }
     }

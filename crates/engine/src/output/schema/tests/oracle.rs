@@ -158,7 +158,7 @@ proptest! {
 
     #[test]
     fn both_agree(schema in documents(), values in prop::collection::vec(values(), 12)) {
-        let ours = match Schema::understand(&schema) {
+        let ours = match AnswerSchema::understand(&schema) {
             // What never ends has no verdict.
             Err(SchemaError { defect: SchemaDefect::Endless, .. }) => {
                 return Err(TestCaseError::reject("endless"));
@@ -167,7 +167,7 @@ proptest! {
         };
         let theirs = jsonschema::draft202012::new(&schema)
             .map_err(|error| TestCaseError::fail(format!("{error}: {schema}")))?;
-        let is_possible = Schema::compile(&schema).is_ok();
+        let is_possible = AnswerSchema::compile(&schema).is_ok();
         for value in values {
             let problems = ours.check(&value, 20);
             prop_assert!(is_possible || !problems.is_empty(), "{} fits {}", value, schema);

@@ -3,7 +3,7 @@
 use super::*;
 
 fn check(schema: Value, expected: Expect) {
-    match Schema::understand(&schema) {
+    match AnswerSchema::understand(&schema) {
         Ok(_) => expected.assert_eq("understood"),
         Err(error) => expected.assert_eq(&error.to_string()),
     }

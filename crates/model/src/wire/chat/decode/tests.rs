@@ -11,9 +11,9 @@ fn check(stream: &str, expected: Expect) {
         description: String::new(),
         grammar: String::new(),
     }]);
-    let mut decoder = Decoder {
+    let mut decoder = ChatDecoder {
         response_id: "chat_1".into(),
-        ..Decoder::new(Arc::new(tools))
+        ..ChatDecoder::new(Arc::new(tools))
     };
     let mut out = Vec::new();
     let mut result = Ok(());
@@ -175,7 +175,7 @@ fn an_error_inside_the_stream() {
 
 #[test]
 fn more_calls_than_anyone_makes_are_refused() {
-    let mut decoder = Decoder::new(Arc::default());
+    let mut decoder = ChatDecoder::new(Arc::default());
     let mut out = Vec::new();
     let mut results = (0..=CALLS_PER_RESPONSE_MAX).map(|index| {
         let data = format!(

@@ -4,15 +4,15 @@ use serde_json::value::RawValue;
 use troupe_protocol::history::SummaryPart;
 use troupe_protocol::{CallId, ResponseItem};
 
-use super::frames::{ContentBlock, Delta};
+use super::frames::{BlockDeltaFields, ContentBlock};
 use crate::event::{ItemKind, ModelEvent};
 use crate::request::ToolSet;
-use crate::wire::messages::Seal;
+use crate::wire::messages::ReasoningSeal;
 use crate::wire::responses::arguments_as_input;
 use crate::wire::responses::decode::new_call_id;
 
 #[derive(Debug)]
-pub(super) enum Block {
+pub(super) enum GrowingBlock {
     /// Begins for people with its first character: servers send empty ones.
     Text(String),
     Thinking {
@@ -33,7 +33,7 @@ pub(super) enum Block {
     Other,
 }
 
-impl Block {
+impl GrowingBlock {
     pub(super) fn new(start: ContentBlock<'_>) -> Self {
         match &*start.kind {
             "text" => Self::Text(String::new()),
@@ -54,7 +54,12 @@ impl Block {
         }
     }
 
-    pub(super) fn grow(&mut self, delta: Delta, item_id: &str, out: &mut Vec<ModelEvent>) {
+    pub(super) fn grow(
+        &mut self,
+        delta: BlockDeltaFields,
+        item_id: &str,
+        out: &mut Vec<ModelEvent>,
+    ) {
         let item_id = item_id.to_owned();
         match self {
             Self::Text(text) => {
@@ -123,10 +128,12 @@ impl Block {
             Self::Text(text) if text.is_empty() => return None,
             Self::Text(text) => ResponseItem::assistant_text(text),
             Self::Thinking { text, signature } => {
-                let seal = (!signature.is_empty()).then_some(Seal::Signature(&signature));
+                let seal = (!signature.is_empty()).then_some(ReasoningSeal::Signature(&signature));
                 reasoning(text, seal)
             }
-            Self::Redacted { data } => reasoning(String::new(), Some(Seal::Redacted(&data))),
+            Self::Redacted { data } => {
+                reasoning(String::new(), Some(ReasoningSeal::Redacted(&data)))
+            }
             Self::Call {
                 id,
                 name,
@@ -156,7 +163,7 @@ impl Block {
 }
 
 /// The text is a summary that the provider makes for people.
-fn reasoning(text: String, seal: Option<Seal<'_>>) -> ResponseItem {
+fn reasoning(text: String, seal: Option<ReasoningSeal<'_>>) -> ResponseItem {
     let summary = Some(text).filter(|text| !text.is_empty());
     ResponseItem::Reasoning {
         id: None,

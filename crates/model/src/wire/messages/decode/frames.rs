@@ -7,20 +7,20 @@ use serde_json::value::RawValue;
 use troupe_protocol::usage::TokenUsage;
 
 #[derive(Deserialize)]
-pub(super) struct Tag<'a> {
+pub(super) struct FrameTag<'a> {
     #[serde(borrow, default, rename = "type")]
     pub kind: Cow<'a, str>,
 }
 
 #[derive(Deserialize)]
 pub(super) struct MessageStart {
-    pub message: Message,
+    pub message: MessageHead,
 }
 
 #[derive(Deserialize)]
-pub(super) struct Message {
+pub(super) struct MessageHead {
     pub id: Option<String>,
-    pub usage: Option<Usage>,
+    pub usage: Option<MessagesUsage>,
 }
 
 #[derive(Deserialize)]
@@ -49,12 +49,12 @@ pub(super) struct ContentBlock<'a> {
 pub(super) struct BlockDelta {
     #[serde(default)]
     pub index: u64,
-    pub delta: Delta,
+    pub delta: BlockDeltaFields,
 }
 
 /// A kind of delta that we do not know has none of these.
 #[derive(Deserialize)]
-pub(super) struct Delta {
+pub(super) struct BlockDeltaFields {
     pub text: Option<String>,
     pub partial_json: Option<String>,
     pub thinking: Option<String>,
@@ -69,32 +69,32 @@ pub(super) struct BlockStop {
 
 #[derive(Deserialize)]
 pub(super) struct MessageDelta {
-    pub delta: Option<Ending>,
-    pub usage: Option<Usage>,
+    pub delta: Option<MessageEnding>,
+    pub usage: Option<MessagesUsage>,
 }
 
 #[derive(Deserialize)]
-pub(super) struct Ending {
+pub(super) struct MessageEnding {
     pub stop_reason: Option<String>,
 }
 
 /// Counts so far; a later event repeats those that it knows better.
 #[derive(Debug, Default, Clone, Copy, Deserialize)]
-pub(super) struct Usage {
+pub(super) struct MessagesUsage {
     pub input_tokens: Option<u64>,
     pub cache_creation_input_tokens: Option<u64>,
     pub cache_read_input_tokens: Option<u64>,
     pub output_tokens: Option<u64>,
-    pub output_tokens_details: Option<OutputDetails>,
+    pub output_tokens_details: Option<MessagesOutputDetails>,
 }
 
 #[derive(Debug, Clone, Copy, Deserialize)]
-pub(super) struct OutputDetails {
+pub(super) struct MessagesOutputDetails {
     #[serde(default)]
     thinking_tokens: u64,
 }
 
-impl Usage {
+impl MessagesUsage {
     pub(super) fn learn(&mut self, newer: Option<Self>) {
         let Some(newer) = newer else {
             return;
@@ -115,8 +115,8 @@ impl Usage {
 
 /// This wire counts what came from the cache, and what went there, beside the input; the
 /// others count it within.
-impl From<Usage> for TokenUsage {
-    fn from(usage: Usage) -> Self {
+impl From<MessagesUsage> for TokenUsage {
+    fn from(usage: MessagesUsage) -> Self {
         let read = usage.cache_read_input_tokens.unwrap_or(0);
         let written = usage.cache_creation_input_tokens.unwrap_or(0);
         let fresh = usage.input_tokens.unwrap_or(0);

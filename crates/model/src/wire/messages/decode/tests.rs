@@ -11,7 +11,7 @@ fn check(stream: &str, expected: Expect) {
         description: String::new(),
         grammar: String::new(),
     }]);
-    let mut decoder = Decoder::new(Arc::new(tools));
+    let mut decoder = MessagesDecoder::new(Arc::new(tools));
     let mut out = Vec::new();
     let mut result = Ok(());
     for data in stream
@@ -185,7 +185,7 @@ fn bad_ends_keep_the_text_but_no_torn_call() {
         "#]],
     );
     let last_line = |reason: &str| {
-        let mut decoder = Decoder::new(Arc::default());
+        let mut decoder = MessagesDecoder::new(Arc::default());
         let ending = format!(r#"{{"type":"message_delta","delta":{{"stop_reason":"{reason}"}}}}"#);
         let event = SseEvent {
             name: "message_delta",
@@ -234,7 +234,7 @@ fn an_error_inside_the_stream() {
 
 #[test]
 fn more_blocks_than_anyone_sends_are_refused() {
-    let mut decoder = Decoder::new(Arc::default());
+    let mut decoder = MessagesDecoder::new(Arc::default());
     let mut out = Vec::new();
     let data =
         r#"{"type":"content_block_start","index":0,"content_block":{"type":"text","text":""}}"#;

@@ -11,7 +11,7 @@ pub(crate) fn show(events: &[ModelEvent]) -> String {
 
 /// Each line is `name|data`; without a `|` it is data alone.
 #[track_caller]
-fn check_with(mut decoder: Decoder, stream: &str, expected: Expect) {
+fn check_with(mut decoder: ResponsesDecoder, stream: &str, expected: Expect) {
     let mut out = Vec::new();
     let mut failure = String::new();
     for line in stream
@@ -33,7 +33,7 @@ fn check_with(mut decoder: Decoder, stream: &str, expected: Expect) {
 
 #[track_caller]
 fn check(stream: &str, expected: Expect) {
-    let decoder = Decoder::new(Freeform::Native, Arc::default());
+    let decoder = ResponsesDecoder::new(FreeformOffer::Native, Arc::default());
     check_with(decoder, stream, expected);
 }
 
@@ -265,7 +265,7 @@ fn a_function_in_disguise_is_a_free_text_call() {
         grammar: String::new(),
     }]));
     check_with(
-        Decoder::new(Freeform::AsFunction, tools),
+        ResponsesDecoder::new(FreeformOffer::AsFunction, tools),
         r#"
         {"type":"response.output_item.added","item":{"id":"fc","type":"function_call","name":"apply_patch"}}
         {"type":"response.output_item.done","item":{"id":"fc","type":"function_call","name":"apply_patch","arguments":"{\"input\":\"*** Begin\"}","call_id":"c"}}

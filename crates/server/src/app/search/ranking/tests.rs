@@ -2,15 +2,15 @@ use std::path::PathBuf;
 
 use expect_test::{Expect, expect};
 
-use super::Ranking;
-use crate::app::search::paths::Found;
+use super::PathRanking;
+use crate::app::search::paths::FoundPath;
 use crate::app::wire::search::FuzzyFileSearchMatchType as Kind;
 use crate::limits::SEARCH_RESULTS_MAX;
 
 fn check(query: &str, paths: &[&str], expected: Expect) {
-    let mut ranking = Ranking::new(query);
+    let mut ranking = PathRanking::new(query);
     for path in paths {
-        let found = Found {
+        let found = FoundPath {
             root: 0,
             path: (*path).into(),
             kind: Kind::File,
@@ -62,9 +62,9 @@ fn a_capital_letter_means_itself() {
 
 #[test]
 fn of_many_the_best_are_kept() {
-    let mut ranking = Ranking::new("a");
+    let mut ranking = PathRanking::new("a");
     for number in (0..10 * SEARCH_RESULTS_MAX).rev() {
-        let found = Found {
+        let found = FoundPath {
             root: 0,
             path: format!("a{number:05}").into(),
             kind: Kind::File,

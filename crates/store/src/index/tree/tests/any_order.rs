@@ -5,9 +5,9 @@ use proptest::prelude::*;
 use proptest::sample::Index as At;
 use rusqlite::types::Value;
 use troupe_protocol::rollout::{EventRecord, RolloutRecord};
-use troupe_protocol::tree::{End, Fact};
+use troupe_protocol::tree::{TaskEnding, TreeFact};
 
-use crate::store::Position;
+use crate::store::LogPosition;
 
 use super::*;
 
@@ -16,10 +16,10 @@ fn agent() -> impl Strategy<Value = AgentId> {
 }
 
 /// Any fact about any agent: not every sequence makes sense, and none may matter.
-fn fact() -> impl Strategy<Value = Fact> {
+fn fact() -> impl Strategy<Value = TreeFact> {
     let end = prop_oneof![
-        Just(End::Completed),
-        Just(End::Replaced),
+        Just(TaskEnding::Completed),
+        Just(TaskEnding::Replaced),
         agent().prop_map(cancelled),
     ];
     prop_oneof![
@@ -31,26 +31,26 @@ fn fact() -> impl Strategy<Value = Fact> {
         (agent(), 0..9u32, end.clone()).prop_map(|(agent, number, end)| ended(agent, number, end)),
         (agent(), 0..9u32, agent(), 0..9u32)
             .prop_map(|(agent, number, target, id)| called_back(agent, number, target, id)),
-        (agent(), end).prop_map(|(agent, end)| Fact::Halted { agent, end }),
+        (agent(), end).prop_map(|(agent, end)| TreeFact::Halted { agent, end }),
         (agent(), proptest::collection::vec(0..9u32, 0..4)).prop_map(|(agent, numbers)| {
             let messages = numbers.into_iter().map(message).collect();
-            Fact::Took { agent, messages }
+            TreeFact::Took { agent, messages }
         }),
-        (agent(), 0..9u32).prop_map(|(agent, number)| Fact::Consumed {
+        (agent(), 0..9u32).prop_map(|(agent, number)| TreeFact::Consumed {
             agent,
             messages: vec![message(number)],
         }),
-        agent().prop_map(|agent| Fact::Shut { agent }),
-        agent().prop_map(|agent| Fact::Reopened { agent }),
-        agent().prop_map(|agent| Fact::Released { agent }),
-        agent().prop_map(|agent| Fact::Pruned { agent }),
+        agent().prop_map(|agent| TreeFact::Shut { agent }),
+        agent().prop_map(|agent| TreeFact::Reopened { agent }),
+        agent().prop_map(|agent| TreeFact::Released { agent }),
+        agent().prop_map(|agent| TreeFact::Pruned { agent }),
     ]
 }
 
 /// A line of a log, to be given its place in the order of the tree.
 #[derive(Debug, Clone)]
 enum Entry {
-    Fact(Fact),
+    Fact(TreeFact),
     Asked(u8),
     Answered(u8),
     Aborted,
@@ -88,7 +88,7 @@ impl Entry {
     }
 }
 
-fn dump(index: &Index) -> Vec<Vec<Value>> {
+fn dump(index: &IndexDatabase) -> Vec<Vec<Value>> {
     let mut rows = Vec::new();
     let tables = [
         "sessions",
@@ -127,10 +127,10 @@ proptest! {
         let whole = index(&logs);
         let logs: Vec<(AgentId, Vec<u8>)> = logs.into_iter().collect();
 
-        let mut pieced = Index::in_memory().unwrap();
+        let mut pieced = IndexDatabase::in_memory().unwrap();
         for (log, upto) in pieces {
             let (agent, bytes) = log.get(&logs);
-            let upto = Position(upto.index(bytes.len() + 1) as u64);
+            let upto = LogPosition(upto.index(bytes.len() + 1) as u64);
             pieced.apply_up_to(&log_at(*agent), bytes.as_slice(), upto).unwrap();
         }
         for (agent, bytes) in &logs {

@@ -1,0 +1,44 @@
+//! What every root session of a process that runs many is opened with.
+
+use std::sync::Arc;
+
+use troupe_agents::{AgentsConfigurator, RootDeps, TreeOptions};
+use troupe_engine::SessionDeps;
+use troupe_server::SessionFactory;
+use troupe_store::SessionStore;
+
+use super::Wiring;
+use crate::control;
+
+/// One wiring for all roots: they share store, launcher, servers, models, skills and roles.
+#[derive(Debug)]
+pub struct SharedSessionFactory {
+    pub(super) wiring: Arc<Wiring>,
+    options: TreeOptions,
+}
+
+impl Wiring {
+    /// Goes over to many trees of sessions.
+    pub fn into_ground(self) -> Arc<SharedSessionFactory> {
+        let options = self.tree_options(None);
+        let wiring = Arc::new(self);
+        Arc::new(SharedSessionFactory { wiring, options })
+    }
+}
+
+impl SessionFactory for SharedSessionFactory {
+    fn grove(&self) -> RootDeps {
+        let deps = SessionDeps::new(Arc::clone(&self.wiring) as _);
+        RootDeps::new(deps, self.options.clone())
+    }
+
+    /// Each tree is open to `troupe agents`, as that of a single session is.
+    fn companion(&self, configurator: &AgentsConfigurator) -> Option<control::Guard> {
+        let home = self.wiring.source.home.path();
+        Some(control::serve(configurator, home, None))
+    }
+
+    fn store(&self) -> Result<Arc<dyn SessionStore>, String> {
+        self.wiring.store().map_err(|failure| failure.to_string())
+    }
+}
