@@ -26,7 +26,7 @@ pub enum ScreenError {
     #[error("the terminal is gone: {0}")]
     Terminal(#[from] std::io::Error),
     #[error(transparent)]
-    Link(#[from] troupe_client::Error),
+    Link(#[from] troupe_client::ClientError),
     #[error("{0}")]
     Settings(String),
 }

@@ -6,7 +6,7 @@
 //! shows the sentence.
 
 use async_trait::async_trait;
-use troupe_client::Error;
+use troupe_client::ClientError;
 use troupe_protocol::agent::AgentStatus;
 use troupe_protocol::link::{ClientRole, ServerNotice, Welcome};
 use troupe_protocol::policy::{ReasoningEffort, SandboxMode};
@@ -38,16 +38,16 @@ pub trait SessionLink: Send {
     fn welcome(&self) -> Option<Welcome>;
 
     /// Returns what happened next; `None` after the session has ended. Cancel-safe.
-    async fn next(&mut self) -> Result<Option<LinkMessage>, Error>;
+    async fn next(&mut self) -> Result<Option<LinkMessage>, ClientError>;
 
     /// Submits. May wait while too much is on the way.
-    async fn submit(&mut self, id: SubmissionId, op: Op) -> Result<(), Error>;
+    async fn submit(&mut self, id: SubmissionId, op: Op) -> Result<(), ClientError>;
 
     /// Asks for the seat (`Drive`), or gives it back (`Follow`).
-    async fn take_role(&mut self, role: ClientRole) -> Result<(), Error>;
+    async fn take_role(&mut self, role: ClientRole) -> Result<(), ClientError>;
 
     /// Asks something of the tree. The answer comes as [`LinkMessage::Tree`].
-    async fn ask(&mut self, request: TreeRequest) -> Result<(), Error>;
+    async fn ask(&mut self, request: TreeRequest) -> Result<(), ClientError>;
 }
 
 /// What the screen asks of a tree, beyond the operations of the protocol.

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use futures_util::FutureExt as _;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::time::{sleep_until, timeout};
-use troupe_client::Error as LinkError;
+use troupe_client::ClientError as LinkError;
 use troupe_protocol::Op;
 
 use super::files::files_below;

@@ -53,7 +53,7 @@ impl SessionLink for ScriptedLink {
     }
 }
 
-type LinkError = troupe_client::Error;
+type LinkError = troupe_client::ClientError;
 
 /// The other end of a screen's terminal and session.
 struct ScreenStage {
