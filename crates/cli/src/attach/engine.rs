@@ -54,6 +54,10 @@ pub struct EngineOrder {
     pub continues: SessionChoice,
     /// Whether agents go on that were at work when the session ended.
     pub go_on: bool,
+    /// Whether the engine is of no use without its screen: it ends when the last client has left,
+    /// whatever runs.
+    #[serde(default)]
+    pub ends_with_screen: bool,
 }
 
 impl EngineOrder {
@@ -138,6 +142,8 @@ pub fn serve_engine() -> Outcome {
             present: offered.server.present(),
             events: events.tap(),
             configurator,
+            ends_with_screen: order.ends_with_screen,
+            is_ending: false,
         };
         tell_ready(session)?;
         offered.server.run(handle, events, stop).await;
@@ -180,6 +186,9 @@ struct EngineStop {
     present: watch::Receiver<usize>,
     events: EventTap,
     configurator: Arc<AgentsConfigurator>,
+    ends_with_screen: bool,
+    /// The session was asked to end, and is given its time.
+    is_ending: bool,
 }
 
 impl StopSignal for EngineStop {
@@ -189,11 +198,29 @@ impl StopSignal for EngineStop {
             present,
             events,
             configurator,
+            ends_with_screen,
+            is_ending,
         } = self;
+        let alone = async {
+            match (*is_ending, *ends_with_screen) {
+                (true, _) => std::future::pending().await,
+                (false, true) => left_by_all(present).await,
+                (false, false) => left_alone(present, events, configurator).await,
+            }
+        };
         tokio::select! {
             () = signals.next() => (),
-            () = left_alone(present, events, configurator) => (),
+            () = alone => (),
         }
+        *is_ending = true;
+    }
+}
+
+/// Returns when somebody was attached and everybody has left.
+async fn left_by_all(present: &mut watch::Receiver<usize>) {
+    // A hub that is gone serves nobody.
+    if present.wait_for(|present| *present > 0).await.is_ok() {
+        present.wait_for(|present| *present == 0).await.ok();
     }
 }
 

@@ -98,6 +98,10 @@ struct Engine {
 
 impl Engine {
     fn start(machine: &Machine, continues: &Value) -> Self {
+        Self::start_with(machine, continues, false)
+    }
+
+    fn start_with(machine: &Machine, continues: &Value, ends_with_screen: bool) -> Self {
         let base_url = format!("openai_base_url={}", machine.base_url());
         let order = json!({
             "home": machine.path("home"),
@@ -110,6 +114,7 @@ impl Engine {
             "add_dirs": [],
             "continues": continues,
             "go_on": false,
+            "ends_with_screen": ends_with_screen,
         });
         let mut command = machine.troupe(&["engine"]);
         let mut process = command.stdin(Stdio::piped()).spawn().unwrap();
@@ -124,6 +129,11 @@ impl Engine {
             process,
             session: session.trim().to_owned(),
         }
+    }
+
+    /// Ends by itself.
+    fn ended(&mut self) {
+        assert!(self.process.wait().unwrap().success());
     }
 
     /// As a crash ends it.
@@ -192,7 +202,20 @@ fn an_engine_goes_on_without_its_screen() {
     again.until("task_complete");
     again.say(json!({"id": "2", "op": {"type": "shutdown"}}));
     again.until("goodbye");
-    assert!(engine.process.wait().unwrap().success());
+    engine.ended();
+    assert!(!socket.exists());
+}
+
+#[test]
+fn an_engine_that_is_of_no_use_without_its_screen_ends_with_it() {
+    let machine = Machine::playing(LASTS);
+    let mut engine = Engine::start_with(&machine, &json!("New"), true);
+    let socket = machine.path(&format!("home/run/{}.attach", engine.session));
+    let mut screen = Attached::to(&socket, json!({"type": "hello"}));
+    screen.type_prompt("1", "begin");
+    screen.until("exec_command_begin");
+    drop(screen);
+    engine.ended();
     assert!(!socket.exists());
 }
 

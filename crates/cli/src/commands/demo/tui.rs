@@ -75,5 +75,6 @@ fn order(stage: &DemoStage, server: &MockServer) -> EngineOrder {
         add_dirs: Vec::new(),
         continues: SessionChoice::New,
         go_on: false,
+        ends_with_screen: true,
     }
 }

@@ -110,6 +110,7 @@ fn order(
         add_dirs: add_dirs.collect::<Result<_, _>>()?,
         continues,
         go_on: false,
+        ends_with_screen: false,
     })
 }
 
