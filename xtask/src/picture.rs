@@ -166,33 +166,20 @@ fn svg(screen: &str) -> String {
     let mut look = Look::default();
     for (number, row) in rows.iter().enumerate() {
         let mut column = 0;
-        for piece in row.split_inclusive('m').flat_map(split_escape) {
-            match piece {
-                Piece::Style(parameters) => look.apply(parameters),
-                Piece::Text(text) => {
-                    draw(&mut svg, &look, text, number, column);
-                    column += text.chars().count();
+        for (index, piece) in row.split("\x1b[").enumerate() {
+            let text = match piece.split_once('m').filter(|_| index > 0) {
+                Some((parameters, text)) => {
+                    look.apply(parameters);
+                    text
                 }
-            }
+                None => piece,
+            };
+            draw(&mut svg, &look, text, number, column);
+            column += text.chars().count();
         }
     }
     svg.push_str("</svg>\n");
     svg
-}
-
-enum Piece<'a> {
-    Text(&'a str),
-    Style(&'a str),
-}
-
-/// Splits what ends with the letter of a style: the text before, and the style if it is one.
-fn split_escape(piece: &str) -> Vec<Piece<'_>> {
-    match piece.split_once("\x1b[") {
-        Some((text, style)) => {
-            vec![Piece::Text(text), Piece::Style(style.trim_end_matches('m'))]
-        }
-        None => vec![Piece::Text(piece)],
-    }
 }
 
 /// Returns how wide so many letters are. No screen has more than fit into the number.
