@@ -90,7 +90,7 @@ pub fn run(plan: ScreenPlan) -> Outcome {
             tell(&format!(
                 "It goes on without the screen. Back to it: troupe attach {}",
                 id.short()
-            ))
+            ));
         }
         (ScreenOrigin::Attached(None), ScreenRemains::Running | ScreenRemains::AtRest) => {}
         (
