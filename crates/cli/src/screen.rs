@@ -86,25 +86,25 @@ pub fn run(plan: ScreenPlan) -> Outcome {
     let origin = plan.origin;
     let ending = block_on(show(plan))?;
     match (origin, ending) {
-        (ScreenOrigin::Started(id) | ScreenOrigin::Attached(Some(id)), Left::Running) => {
+        (ScreenOrigin::Started(id) | ScreenOrigin::Attached(Some(id)), ScreenRemains::Running) => {
             tell(&format!(
                 "It goes on without the screen. Back to it: troupe attach {}",
                 id.short()
-            ))
+            ));
         }
-        (ScreenOrigin::Attached(None), Left::Running | Left::AtRest) => {}
+        (ScreenOrigin::Attached(None), ScreenRemains::Running | ScreenRemains::AtRest) => {}
         (
             ScreenOrigin::Started(id) | ScreenOrigin::Attached(Some(id)),
-            Left::Ended | Left::AtRest,
+            ScreenRemains::Ended | ScreenRemains::AtRest,
         ) => tell(&format!("Go on with: troupe resume {}", id.short())),
-        (ScreenOrigin::Attached(None), Left::Ended) => tell("The session has ended."),
+        (ScreenOrigin::Attached(None), ScreenRemains::Ended) => tell("The session has ended."),
     }
     Ok(CommandExit::Success)
 }
 
 /// What a screen leaves behind.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Left {
+pub enum ScreenRemains {
     Running,
     /// Nothing ran any more.
     AtRest,
@@ -112,7 +112,7 @@ pub enum Left {
 }
 
 /// Shows a session until it is left.
-pub async fn show(plan: ScreenPlan) -> Result<Left, CommandFailure> {
+pub async fn show(plan: ScreenPlan) -> Result<ScreenRemains, CommandFailure> {
     let role = match plan.origin {
         ScreenOrigin::Started(_) => ClientRole::Drive,
         ScreenOrigin::Attached(_) => ClientRole::Follow,
@@ -145,38 +145,38 @@ pub async fn show(plan: ScreenPlan) -> Result<Left, CommandFailure> {
     let ending = run_screen(Box::new(link), terminal, options).await;
     let ending = ending.map_err(CommandFailure::failed)?;
     let Ok(client) = returned.await else {
-        return Ok(Left::Running);
+        return Ok(ScreenRemains::Running);
     };
     match ending {
-        SessionEnding::KeepRunning => Ok(Left::Running),
+        SessionEnding::KeepRunning => Ok(ScreenRemains::Running),
         SessionEnding::Suspend => end(client).await,
         SessionEnding::Ended => match plan.survival {
             // Somebody else may be attached. An engine that nobody needs ends by itself.
-            Survival::GoesOn => Ok(Left::AtRest),
+            Survival::GoesOn => Ok(ScreenRemains::AtRest),
             Survival::EndsWithScreen => end(client).await,
         },
     }
 }
 
 /// Ends the engine, and returns when it has ended. One who does not drive ends nothing.
-async fn end(mut client: Client) -> Result<Left, CommandFailure> {
+async fn end(mut client: Client) -> Result<ScreenRemains, CommandFailure> {
     let id = Uuid::new_v4().to_string();
     let ended = async {
         if client.submit(id, Op::Shutdown).await.is_err() {
-            return Left::Ended;
+            return ScreenRemains::Ended;
         }
         loop {
             match client.next().await {
                 Ok(Some(ClientUpdate::Notice(notice))) if is_refusal(&notice) => {
-                    return Left::Running;
+                    return ScreenRemains::Running;
                 }
                 Ok(Some(ClientUpdate::Event(_) | ClientUpdate::Notice(_))) => {}
-                Ok(Some(ClientUpdate::Lost(_)) | None) | Err(_) => return Left::Ended,
+                Ok(Some(ClientUpdate::Lost(_)) | None) | Err(_) => return ScreenRemains::Ended,
             }
         }
     };
     let time = Duration::from_millis(ENGINE_ENDING_MS_MAX);
-    Ok(timeout(time, ended).await.unwrap_or(Left::Running))
+    Ok(timeout(time, ended).await.unwrap_or(ScreenRemains::Running))
 }
 
 fn is_refusal(notice: &troupe_protocol::link::ServerNotice) -> bool {

@@ -115,7 +115,7 @@ impl AppServer {
                 match line {
                     Some(ReceivedLine::Whole(text)) => connection.receive(text).await,
                     Some(ReceivedLine::TooLong { .. }) => {
-                        connection.too_long(MESSAGE_BYTES_MAX).await
+                        connection.too_long(MESSAGE_BYTES_MAX).await;
                     }
                     None => {
                         // What was asked is still done.

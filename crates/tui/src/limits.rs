@@ -12,6 +12,7 @@ pub const ESCAPE_MS: u64 = 25;
 /// Letters that are read at once before an Enter, and bytes at once that others follow: such an
 /// Enter was pasted and is a new line.
 pub const BURST_LETTERS_MIN: usize = 4;
+
 pub const BURST_BYTES_MIN: usize = 1_024;
 
 /// Messages of the session that are taken in before keys are looked at again.
@@ -23,6 +24,7 @@ pub const INPUT_BYTES_MAX: usize = 16 * 1024;
 /// The part of the screen that the live viewport takes at most, as a divisor; never less than
 /// the rows below.
 pub const VIEWPORT_DIVISOR: usize = 3;
+
 pub const VIEWPORT_ROWS_MIN: usize = 8;
 
 /// Bytes of an open paragraph that are laid out again with each frame. A longer one is printed
@@ -34,6 +36,7 @@ pub const FOLDED_LINES: usize = 5;
 
 /// Lines of a running command's output that are shown, and bytes that are kept of it.
 pub const TAIL_LINES: usize = 5;
+
 pub const TAIL_BYTES_MAX: usize = 8 * 1024;
 
 /// Lines of a patch that are shown before the rest is folded.
@@ -44,6 +47,7 @@ pub const COMPOSER_ROWS_MAX: usize = 10;
 
 /// A paste that is longer becomes a chip, `[paste 1: 240 lines]`.
 pub const CHIP_LETTERS_MIN: usize = 1_000;
+
 pub const CHIP_LINES_MIN: usize = 8;
 
 /// Steps that can be undone while writing. The oldest is forgotten.
@@ -57,10 +61,12 @@ pub const QUEUE_MESSAGES_MAX: usize = 32;
 
 /// Files that `@` looks through, and rows that it shows.
 pub const FILES_MAX: usize = 50_000;
+
 pub const COMPLETION_ROWS: usize = 8;
 
 /// A question takes letters only if nothing was typed for so long, and it has stood for so long.
 pub const QUESTION_DEAF_MS: u64 = 1_000;
+
 pub const QUESTION_STANDING_MS: u64 = 500;
 
 /// Ctrl-C twice within this leaves; so does Esc twice go back.
@@ -74,3 +80,15 @@ pub const HISTORY_ROWS_PER_FRAME: usize = 2_000;
 
 /// Rows of a transcript that are printed again by Ctrl+L, unless the settings say otherwise.
 pub const REPRINT_ROWS_MAX: usize = 1_000;
+
+/// How long a short notice stays on the screen.
+pub const TOAST_MS: i64 = 4_000;
+
+/// A change in the tree is followed by a look at all of it, so much later, one for many.
+pub const TREE_LOOK_MS: i64 = 500;
+
+/// Bytes that are handed to the clipboard; terminals take no more.
+pub const CLIPBOARD_BYTES_MAX: usize = 74_994;
+
+/// Columns from which the chosen agent is told of beside the list.
+pub const BESIDE_COLUMNS_MIN: usize = 78;

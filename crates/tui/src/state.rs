@@ -19,6 +19,7 @@ use crate::composer::{Composer, StoredDraft};
 use crate::effect::Effect;
 use crate::facts::SessionFacts;
 use crate::keys::KeyMap;
+use crate::limits::TOAST_MS;
 use crate::questions::QuestionQueue;
 use crate::roster::{AgentGroup, AgentRoster};
 use crate::run::{ScreenOptions, SessionEnding};
@@ -86,8 +87,6 @@ pub struct ScreenToast {
     pub text: String,
     until_ms: i64,
 }
-
-const TOAST_MS: i64 = 4_000;
 
 /// What a newcomer may want to know first.
 const TIP: &str = "? lists the keys, / the commands; leaving does not end the work";

@@ -217,7 +217,7 @@ impl EditorSession {
         match &mut self.turn {
             PromptState::None => {}
             PromptState::Running(prompt) | PromptState::Resting(prompt, _) => {
-                prompt.cancelled = true
+                prompt.cancelled = true;
             }
         }
         let agents = self.thread.agents().clone();

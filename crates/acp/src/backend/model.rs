@@ -101,10 +101,10 @@ impl AcpResponse {
         }
         match said {
             Ok(ProgramUpdate::Text(words)) => {
-                self.say(ResponseTextKind::Message, words, &mut events)
+                self.say(ResponseTextKind::Message, words, &mut events);
             }
             Ok(ProgramUpdate::Thought(words)) => {
-                self.say(ResponseTextKind::Thought, words, &mut events)
+                self.say(ResponseTextKind::Thought, words, &mut events);
             }
             Ok(ProgramUpdate::Ended { reason, usage }) => {
                 self.close(&mut events);

@@ -227,7 +227,7 @@ impl Supervisor {
                 AnswerRecipient::Tool(_)
                     if *word == InquiryAnswer::Decision(ReviewDecision::Abort) =>
                 {
-                    aborts = true
+                    aborts = true;
                 }
                 AnswerRecipient::Session => orders.push(SessionOrder::Answer {
                     call_id: question.call_id.clone(),

@@ -351,13 +351,13 @@ impl Supervisor {
                 tracing::info!(agent = path(agent), ?stop, "an agent is asked to stop");
             }
             TreeFact::Shut { agent } => {
-                tracing::info!(agent = path(agent), "an agent is shut down")
+                tracing::info!(agent = path(agent), "an agent is shut down");
             }
             TreeFact::Reopened { agent } => {
-                tracing::info!(agent = path(agent), "an agent is reopened")
+                tracing::info!(agent = path(agent), "an agent is reopened");
             }
             TreeFact::Released { agent } => {
-                tracing::info!(agent = path(agent), "an agent is released")
+                tracing::info!(agent = path(agent), "an agent is released");
             }
             TreeFact::Pruned { agent } => tracing::info!(agent = path(agent), "an agent is pruned"),
             TreeFact::Withdrawn { agent } => {

@@ -249,7 +249,7 @@ impl Supervisor {
                 self.failed_to_start(agent, "the session ended by a defect".to_owned());
             }
             presence @ (SessionPresence::Absent | SessionPresence::Loading(_)) => {
-                member.presence = presence
+                member.presence = presence;
             }
         }
     }
@@ -285,7 +285,7 @@ impl Supervisor {
             match member.map(|member| &member.presence) {
                 Some(SessionPresence::Loading(_) | SessionPresence::Leaving(_)) => continue,
                 Some(SessionPresence::Present(_)) if !self.tree.is_resident(agent) => {
-                    self.unload_session(agent)
+                    self.unload_session(agent);
                 }
                 Some(SessionPresence::Present(_) | SessionPresence::Absent) | None => {}
             }

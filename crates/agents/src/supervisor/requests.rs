@@ -363,7 +363,7 @@ impl Supervisor {
             match self.resolve(caller, address) {
                 Ok(agent) => resolved.known.push((text, agent)),
                 Err(TreeError::Address(AgentAddressError::Unknown(_))) => {
-                    resolved.unknown.push(text)
+                    resolved.unknown.push(text);
                 }
                 Err(trouble) => return Err(trouble),
             }

@@ -86,7 +86,7 @@ impl KeptSettings {
         for record in records {
             match &record.fact {
                 TreeFact::Kept(AgentMetadata::Callback(config)) => {
-                    kept.callback = Some(config.clone())
+                    kept.callback = Some(config.clone());
                 }
                 TreeFact::Kept(AgentMetadata::Enabled { enabled }) => kept.enabled = Some(*enabled),
                 _ => {}

@@ -278,10 +278,10 @@ impl Tree {
         let next = self.memory.get(agent).and_then(AgentRecord::next_input);
         match (kept, next) {
             (Some(SlotStanding::Held), Some(message)) => {
-                self.begin(out, agent, message, SlotStanding::Held)
+                self.begin(out, agent, message, SlotStanding::Held);
             }
             (Some(SlotStanding::Given | SlotStanding::Returning), Some(_)) => {
-                self.live.slots.come_back(agent)
+                self.live.slots.come_back(agent);
             }
             (Some(SlotStanding::Exempt) | None, Some(_)) => self.wake(out, agent),
             (_, None) => self.live.slots.leave(agent),

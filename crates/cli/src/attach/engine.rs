@@ -89,14 +89,14 @@ pub fn start_engine(order: &EngineOrder) -> Result<SessionId, CommandFailure> {
         .context("the engine cannot be started")
         .map_err(CommandFailure::not_started)?;
     match ready {
-        Ok(line) => line
+        Ok(text) => text
             .parse()
-            .with_context(|| format!("the engine said {line:?} in place of its session"))
+            .with_context(|| format!("the engine said {text:?} in place of its session"))
             .map_err(CommandFailure::not_started),
         Err(DetachedEnd { code, error }) => {
             let message = error.strip_prefix("troupe: ").unwrap_or(&error).to_owned();
             let message = if message.is_empty() {
-                format!("the engine ended before it was ready ({code:?})")
+                "the engine ended before it was ready".to_owned()
             } else {
                 message
             };

@@ -98,7 +98,7 @@ fn target(home: &TroupeHome, named: Option<&str>) -> Result<AttachTarget, Comman
     if named.contains(':') {
         return match named.parse() {
             Ok(SessionAddress::Stdio) | Err(_) => Err(CommandFailure::usage(format!(
-                "{named:?} is no address; write unix:PATH, tcp:HOST:PORT, ws:HOST:PORT, \
+                "\"{named}\" is no address; write unix:PATH, tcp:HOST:PORT, ws:HOST:PORT, \
                  http:HOST:PORT or grpc:HOST:PORT"
             ))),
             Ok(address) => Ok(AttachTarget::Address(address)),

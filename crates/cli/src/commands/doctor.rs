@@ -42,6 +42,10 @@ pub struct DoctorArguments {
     /// is found here, and the end of the diagnostic log. Without FILE it gets a name of its own in
     /// this directory.
     #[arg(long, value_name = "FILE", num_args = 0..=1)]
+    #[expect(
+        clippy::option_option,
+        reason = "by this clap tells no option, one without a name, and one with a name apart"
+    )]
     report: Option<Option<PathBuf>>,
     #[command(flatten)]
     overrides: ConfigOverrides,

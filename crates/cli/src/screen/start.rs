@@ -22,13 +22,12 @@ pub fn open(start: ScreenStart) -> Outcome {
     let ScreenStart { order, prompt } = start;
     // Wrong settings are told before anything is started.
     let settings = settings(&order.source(), &order.cwd)?;
-    let (origin, place) = match running(&order)? {
-        Some((id, place)) => (ScreenOrigin::Attached(Some(id)), place),
-        None => {
-            let id = start_engine(&order)?;
-            let place = AttachPlace::of(&order.home, id).map_err(CommandFailure::not_started)?;
-            (ScreenOrigin::Started(id), place)
-        }
+    let (origin, place) = if let Some((id, place)) = running(&order)? {
+        (ScreenOrigin::Attached(Some(id)), place)
+    } else {
+        let id = start_engine(&order)?;
+        let place = AttachPlace::of(&order.home, id).map_err(CommandFailure::not_started)?;
+        (ScreenOrigin::Started(id), place)
     };
     run(ScreenPlan {
         origin,

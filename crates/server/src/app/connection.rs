@@ -162,7 +162,7 @@ impl AppConnection {
     pub(super) async fn receive(&self, text: &[u8]) {
         match decode(text) {
             Ok(IncomingMessage::Request { id, method, params }) => {
-                self.request(id, &method, params).await
+                self.request(id, &method, params).await;
             }
             // `initialized` says nothing that the request before did not.
             Ok(IncomingMessage::Notification { .. }) => {}

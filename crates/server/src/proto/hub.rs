@@ -293,7 +293,7 @@ impl HubActor {
                 seq,
             },
             events: match (hello.after, hello.history) {
-                (0, HistoryStart::Session) => self.source.from_beginning(),
+                (0, HistoryStart::Session) => self.source.whole_session(),
                 (after, HistoryStart::Session | HistoryStart::Run) => self.source.after(after),
             },
             seats,

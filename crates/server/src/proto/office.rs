@@ -154,7 +154,7 @@ impl SessionOffice {
                 self.with_history(move |prompts| prompts.add(&text)).await?;
                 Ok(LinkAnswer::PromptAdded)
             }
-            other => Err(format!("unknown query {other:?}")),
+            _ => Err("this server does not know the query; the client is newer".to_owned()),
         }
     }
 

@@ -18,7 +18,7 @@ impl SessionEvents {
         }
     }
 
-    pub(super) fn from_beginning(&self) -> EventStream {
+    pub(super) fn whole_session(&self) -> EventStream {
         match self {
             Self::Kept(source) => source.from_beginning(),
             Self::Logged(tap) => tap.from_beginning(),

@@ -114,7 +114,8 @@ fn name_of(code: KeyCode) -> String {
     match code {
         KeyCode::Char(letter) => letter.to_string(),
         KeyCode::Function(number) => format!("f{number}"),
-        other => format!("{other:?}").to_lowercase(),
+        // No binding names the rest: media keys, and modifiers alone.
+        _ => "unnamed".to_owned(),
     }
 }
 

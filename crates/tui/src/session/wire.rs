@@ -123,8 +123,8 @@ impl WireLink {
             }
             (_, LinkAnswer::Prompts { prompts }) => TreeNews::Prompts(prompts),
             (_, LinkAnswer::PromptAdded) => TreeNews::Done(String::new()),
-            (request, answer) => {
-                TreeNews::Refused(format!("{request:?} was answered with {answer:?}"))
+            (_, _) => {
+                TreeNews::Refused("the session gave an answer to another question".to_owned())
             }
         }
     }

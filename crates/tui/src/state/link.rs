@@ -8,12 +8,10 @@ use troupe_protocol::{Event, EventMsg, TurnItem};
 
 use super::{AppState, PagerView, ScreenOverlay, WaitingMessage};
 use crate::cells::{CellBody, NoticeCell};
+use crate::limits::TREE_LOOK_MS;
 use crate::session::{LinkMessage, TreeNews};
 use crate::settings::NoticeKind;
 use crate::state::overlay::StopScope;
-
-/// A change in the tree is followed by a look at all of it, so much later, one for many.
-const LOOK_MS: i64 = 500;
 
 impl AppState {
     pub(super) fn link(&mut self, message: LinkMessage) {
@@ -99,7 +97,7 @@ impl AppState {
             self.transcript.know(entry.report.session, entry.name());
         }
         if !is_history {
-            self.look_due_ms.get_or_insert(self.now_ms + LOOK_MS);
+            self.look_due_ms.get_or_insert(self.now_ms + TREE_LOOK_MS);
         }
     }
 

@@ -3,6 +3,7 @@
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
 
+use crate::limits::CLIPBOARD_BYTES_MAX;
 use crate::run::TerminalSurroundings;
 use crate::settings::NotificationMethod;
 use crate::text::clean;
@@ -11,9 +12,6 @@ use crate::text::width::shortened;
 /// Columns of a title, and letters of a notice.
 const TITLE_COLUMNS: usize = 80;
 const NOTICE_COLUMNS: usize = 120;
-
-/// Bytes that are handed to the clipboard; terminals take no more.
-const CLIPBOARD_BYTES_MAX: usize = 74_994;
 
 /// Returns the bytes of a notice.
 pub fn notice_bytes(

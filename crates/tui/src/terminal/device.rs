@@ -21,10 +21,10 @@ const LEAVE_MODES: &str = "\x1b[?2026l\x1b[<1u\x1b[?1004l\x1b[?2004l\x1b[m\x1b[?
 
 /// How terminals were, for whoever has to restore them: a panic runs no destructor of ours in
 /// time, so its hook looks here.
-static BEFORE: Mutex<Vec<TerminalBefore>> = Mutex::new(Vec::new());
+static BEFORE: Mutex<Vec<SavedTerminal>> = Mutex::new(Vec::new());
 static HOOK: Once = Once::new();
 
-struct TerminalBefore {
+struct SavedTerminal {
     /// Equal to the descriptor that the terminal is used by.
     id: RawFd,
     device: File,
@@ -34,7 +34,7 @@ struct TerminalBefore {
     on_alternate_screen: bool,
 }
 
-impl TerminalBefore {
+impl SavedTerminal {
     fn restore(&self) {
         if !self.is_plain {
             let mut out = String::new();
@@ -81,7 +81,7 @@ impl TerminalDevice {
     }
 
     fn new(device: File, is_plain: bool) -> io::Result<Self> {
-        let before = TerminalBefore {
+        let before = SavedTerminal {
             termios: tcgetattr(&device)?,
             id: device.as_raw_fd(),
             device: device.try_clone()?,
@@ -92,7 +92,7 @@ impl TerminalDevice {
         HOOK.call_once(|| {
             let others = std::panic::take_hook();
             std::panic::set_hook(Box::new(move |panic| {
-                lock().iter().for_each(TerminalBefore::restore);
+                lock().iter().for_each(SavedTerminal::restore);
                 others(panic);
             }));
         });
@@ -129,7 +129,7 @@ impl TerminalDevice {
         self.with_before(|before| before.on_alternate_screen = is_on);
     }
 
-    fn with_before(&self, act: impl FnOnce(&mut TerminalBefore)) {
+    fn with_before(&self, act: impl FnOnce(&mut SavedTerminal)) {
         let id = self.device.as_raw_fd();
         let mut all = lock();
         if let Some(before) = all.iter_mut().find(|before| before.id == id) {
@@ -182,6 +182,6 @@ impl Drop for TerminalDevice {
     }
 }
 
-fn lock() -> std::sync::MutexGuard<'static, Vec<TerminalBefore>> {
+fn lock() -> std::sync::MutexGuard<'static, Vec<SavedTerminal>> {
     BEFORE.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -5,15 +5,13 @@ use troupe_protocol::AgentId;
 use super::status::{counts, mark_style};
 use super::{filled, footer};
 use crate::keys::KeyContext;
+use crate::limits::BESIDE_COLUMNS_MIN;
 use crate::roster::{AgentEntry, AgentGroup};
 use crate::state::{AgentsView, AppState, ScreenOverlay};
 use crate::terminal::ScreenFrame;
 use crate::text::quantity::{age_text, count_text};
 use crate::text::width::shortened;
 use crate::text::{TextRow, TextStyle, wrap_text};
-
-/// Columns from which the chosen agent is told of beside the list.
-const BESIDE_COLUMNS_MIN: usize = 78;
 
 pub fn frame(state: &AppState, view: &AgentsView) -> ScreenFrame {
     let columns = state.size.columns;

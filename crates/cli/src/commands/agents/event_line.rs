@@ -49,7 +49,7 @@ pub fn of(msg: &EventMsg, style: TextStyle) -> Option<String> {
             format!("{} {}", style.yellow("answer:"), decision.as_str())
         }
         EventMsg::SubagentLifecycle(change) => return lifecycle(change, style),
-        _ => return None,
+        TurnItem::ContextCompaction(_) => return None,
     };
     Some(text)
 }

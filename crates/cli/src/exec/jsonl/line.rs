@@ -56,7 +56,6 @@ pub enum JsonLine {
 
 /// An agent as it is when it is made.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-#[expect(clippy::struct_field_names, reason = "the names are those of the wire")]
 pub struct JsonAgent {
     pub agent_id: AgentId,
     pub thread_id: SessionId,

@@ -211,7 +211,7 @@ impl RemainingKinds<'_, '_> {
                 SchemaRule::Never => self.kinds = ValueKinds::NONE,
                 SchemaRule::Type(types) => self.kinds = self.kinds.and(ValueKinds::of_any(types)),
                 SchemaRule::Logic(LogicRule::AnyOf(nodes) | LogicRule::OneOf(nodes)) => {
-                    self.any_of(nodes)
+                    self.any_of(nodes);
                 }
                 SchemaRule::Logic(LogicRule::Not(node)) => {
                     match &self.survey.nodes[node.0].rules[..] {

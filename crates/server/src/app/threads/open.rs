@@ -55,7 +55,7 @@ pub(in crate::app) fn fork(call: MethodCall) -> Handling {
     call.pass(|client, params: ThreadForkParams, reply| async move {
         match forked(&client, params).await {
             Ok((thread, turns, warnings)) => {
-                answer_new_thread(&client, reply, thread, turns, warnings).await
+                answer_new_thread(&client, reply, thread, turns, warnings).await;
             }
             Err(error) => reply.refuse(error).await,
         }
