@@ -104,6 +104,6 @@ struct Endless;
 
 impl StopSignal for Endless {
     async fn wanted(&mut self) {
-        std::future::pending().await;
+        std::future::pending::<()>().await;
     }
 }

@@ -49,7 +49,7 @@ pub fn of(msg: &EventMsg, style: TextStyle) -> Option<String> {
             format!("{} {}", style.yellow("answer:"), decision.as_str())
         }
         EventMsg::SubagentLifecycle(change) => return lifecycle(change, style),
-        TurnItem::ContextCompaction(_) => return None,
+        _ => return None,
     };
     Some(text)
 }
@@ -82,7 +82,7 @@ fn completed(item: &TurnItem, style: TextStyle) -> Option<String> {
         TurnItem::ContextCompaction(item) if item.status == WorkStatus::Completed => {
             style.dim("compacted its history")
         }
-        _ => return None,
+        TurnItem::ContextCompaction(_) => return None,
     };
     Some(text)
 }
