@@ -82,11 +82,11 @@ mod tests {
             "--- a\n+++ b\n@@ -1,2 +1,3 @@\n one\n-two\n+zwei\n+drei\n@@ -9 +10 @@\n-x\n+y\n\\ No newline at end of file\n",
             expect![[r#"
                 [
-                    Hunk {
+                    DiffHunk {
                         before: "one\ntwo\n",
                         after: "one\nzwei\ndrei\n",
                     },
-                    Hunk {
+                    DiffHunk {
                         before: "x\n",
                         after: "y\n",
                     },

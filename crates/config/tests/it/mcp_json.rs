@@ -85,13 +85,18 @@ fn what_does_not_count_is_told() {
 
 #[test]
 fn a_file_that_is_broken_is_named_with_its_line() {
-    let home = Home::new()
-        .user(TRUSTED)
-        .file("project/.mcp.json", "{\n  nothing\n}");
-    let error = home.load().unwrap_err().to_string();
-    expect![[r#"
-        HOME/project/.mcp.json:2:3: it does not list MCP servers: key must be a string at line 2 column 3
-          |
-        2 |   nothing
-          |   ^"#]].assert_eq(&home.shown(&error));
+    check(
+        &Home::new()
+            .user(TRUSTED)
+            .file("project/.mcp.json", "{\n  nothing\n}"),
+        expect![[r#"
+            model = "built-in"  # default, built-in default
+            projects."HOME/project".trust_level = "trusted"  # user, HOME/config.toml:2
+            retries = 4  # default, built-in default
+            none of its servers is used until this is mended: HOME/project/.mcp.json:2:3: it does not list MCP servers: key must be a string at line 2 column 3
+              |
+            2 |   nothing
+              |   ^
+        "#]],
+    );
 }

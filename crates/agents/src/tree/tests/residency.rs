@@ -58,7 +58,7 @@ fn a_child_without_a_message_is_ready() {
             /root pending_init
             /root/a ready
             > counts
-            Counts { running: 0, resident: 1, remembered: 2 }
+            TreeCounts { running: 0, resident: 1, remembered: 2 }
             > wait user a
             = w0
             answer w0: Final a ready
@@ -137,8 +137,7 @@ fn idle_sessions_beyond_the_bound_are_unloaded() {
             unload c0
             unload c2
             unload c3
-            Counts { running: 2, resident: 64, remembered: 66 }
-            Counts { running: 2, resident: 64, remembered: 66 }
+            TreeCounts { running: 2, resident: 64, remembered: 66 }
             > counts
             unload c3
             = delivered

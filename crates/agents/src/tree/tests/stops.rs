@@ -486,7 +486,7 @@ fn prune_takes_finished_agents_out_of_the_live_tree() {
             > find root a
             /root/a
             > counts
-            Counts { running: 0, resident: 1, remembered: 3 }
+            TreeCounts { running: 0, resident: 1, remembered: 3 }
             > wait root a
             = w0
             answer w0: Final a completed (callback-of-a-5)

@@ -196,7 +196,7 @@ fn the_plan_is_one_item_that_ends_with_the_turn() {
             {"type":"item.started","item":{"id":"item_0","type":"todo_list","items":[{"text":"read","completed":false},{"text":"fix","completed":false}]}}
             {"type":"item.updated","item":{"id":"item_0","type":"todo_list","items":[{"text":"read","completed":true},{"text":"fix","completed":false}]}}
             {"type":"item.completed","item":{"id":"item_0","type":"todo_list","items":[{"text":"read","completed":true},{"text":"fix","completed":false}]}}
-            {"type":"turn.failed","error":{"message":"the turn was aborted: Replaced"}}
+            {"type":"turn.failed","error":{"message":"the turn was aborted: replaced"}}
         "#]],
     );
 }

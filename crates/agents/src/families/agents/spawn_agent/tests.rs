@@ -76,7 +76,7 @@ fn everything_but_the_message_may_be_left_out() {
                         config: None,
                     },
                     thread_note: None,
-                    turn: Turn {
+                    turn: SpawnContext {
                         task: SubmissionId(
                             "task",
                         ),
@@ -175,7 +175,7 @@ fn everything_can_be_said() {
                     thread_note: Some(
                         "counts",
                     ),
-                    turn: Turn {
+                    turn: SpawnContext {
                         task: SubmissionId(
                             "task",
                         ),
