@@ -14,13 +14,13 @@
 //! Deliberately absent: what events mean, and any state beside the connection's.
 //!
 //! ```no_run
-//! # async fn example() -> Result<(), troupe_client::Error> {
-//! use troupe_client::{Client, Options, Told};
+//! # async fn example() -> Result<(), troupe_client::ClientError> {
+//! use troupe_client::{Client, ClientOptions, ClientUpdate};
 //!
 //! let address = "unix:/run/user/1000/troupe.sock".parse().expect("an address");
-//! let mut client = Client::connect(address, Options::default()).await?;
-//! while let Some(told) = client.next().await? {
-//!     if let Told::Event(event) = told {
+//! let mut client = Client::connect(address, ClientOptions::default()).await?;
+//! while let Some(update) = client.next().await? {
+//!     if let ClientUpdate::Event(event) = update {
 //!         println!("{} {:?}", event.seq, event.msg);
 //!     }
 //! }

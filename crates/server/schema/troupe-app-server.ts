@@ -924,7 +924,7 @@ export type SkillScope = "repo" | "user" | "system";
 
 export type SkillsListEntry = { cwd: string, skills: Array<SkillMetadata>,
 /**
- * What is there and cannot be used.
+ * Skill files that cannot be used.
  */
 errors: Array<SkillErrorInfo>, };
 

@@ -1408,7 +1408,7 @@ SkillScope = Literal["repo", "user", "system"]
 class SkillsListEntry(TypedDict):
     cwd: str
     skills: List["SkillMetadata"]
-    # What is there and cannot be used.
+    # Skill files that cannot be used.
     errors: List["SkillErrorInfo"]
 
 

@@ -1319,7 +1319,7 @@ export type SkillScope =
 export type SkillsListEntry = {
   cwd: string;
   skills: Array<SkillMetadata>;
-  /** What is there and cannot be used. */
+  /** Skill files that cannot be used. */
   errors: Array<SkillErrorInfo>;
 };
 

@@ -66,6 +66,7 @@ fn matches(pattern: &str, path: &Path) -> bool {
 
 fn built(pattern: &str) -> Result<ignore::gitignore::Gitignore, String> {
     let mut builder = GitignoreBuilder::new("/");
+    builder.allow_unclosed_class(false);
     let added = builder.add_line(None, pattern).map(drop);
     added
         .and_then(|()| builder.build())

@@ -397,7 +397,7 @@ fn files_name_the_line_of_each_rule_and_error() {
     check_file(
         "[[rule]]\nprefix = ['x']\ndecision = 'ask'\nsandbx = 'off'\n",
         expect![
-            "rules.toml:4: unknown field `sandbx`, expected one of `prefix`, `decision`, `sandbox`, `reason`"
+            "rules.toml:4: unknown field `sandbx`, expected one of `prefix`, `edit`, `mcp`, `decision`, `sandbox`, `reason`"
         ],
     );
     check_file(

@@ -21,9 +21,9 @@ fn requests_stand_beside_submissions() {
     check(r#"{"type":"take_seat"}"#, expect!["TakeSeat"]);
     check(
         r#"{"after":7,"role":"follow","type":"hello"}"#,
-        expect![[
-            r#"Hello(Hello { token: None, client: None, secret: None, role: Follow, after: 7 })"#
-        ]],
+        expect![
+            "Hello(Hello { token: None, client: None, secret: None, role: Follow, after: 7, history: Run })"
+        ],
     );
 }
 
@@ -32,7 +32,7 @@ fn what_is_wrong_is_said_of_what_was_meant() {
     check(
         r#"{"type":"dance"}"#,
         expect![
-            "refused: request: unknown variant `dance`, expected one of `hello`, `take_seat`, `release_seat` at line 1 column 15"
+            "refused: request: unknown variant `dance`, expected one of `hello`, `take_seat`, `release_seat`, `query`, `follow_agent`, `unfollow_agent` at line 1 column 15"
         ],
     );
     check(

@@ -130,13 +130,14 @@ fn idle_sessions_beyond_the_bound_are_unloaded() {
     play(64, &script, |shown| {
         let lines: Vec<&str> = shown
             .lines()
-            .filter(|line| line.starts_with("unload") || line.starts_with("Counts"))
+            .filter(|line| line.starts_with("unload") || line.starts_with("TreeCounts"))
             .chain(shown.lines().rev().take(6))
             .collect();
         expect![[r#"
             unload c0
             unload c2
             unload c3
+            TreeCounts { running: 2, resident: 64, remembered: 66 }
             TreeCounts { running: 2, resident: 64, remembered: 66 }
             > counts
             unload c3

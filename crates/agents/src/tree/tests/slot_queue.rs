@@ -215,9 +215,11 @@ fn twelve_waiting_parents_do_not_starve_their_children() {
     }
     script += "counts\n";
     play(12, &script, |shown| {
-        let told = |line: &&str| line.starts_with("Counts") || line.starts_with("answer");
+        let told = |line: &&str| line.starts_with("TreeCounts") || line.starts_with("answer");
         let told: Vec<&str> = shown.lines().filter(told).collect();
         expect![[r#"
+            TreeCounts { running: 12, resident: 12, remembered: 25 }
+            TreeCounts { running: 12, resident: 24, remembered: 25 }
             answer w0: Final p1_child completed (callback-of-p1_child-25)
             answer w1: Final p2_child completed (callback-of-p2_child-26)
             answer w2: Final p3_child completed (callback-of-p3_child-27)
@@ -229,7 +231,8 @@ fn twelve_waiting_parents_do_not_starve_their_children() {
             answer w8: Final p9_child completed (callback-of-p9_child-33)
             answer w9: Final p10_child completed (callback-of-p10_child-34)
             answer w10: Final p11_child completed (callback-of-p11_child-35)
-            answer w11: Final p12_child completed (callback-of-p12_child-36)"#]]
+            answer w11: Final p12_child completed (callback-of-p12_child-36)
+            TreeCounts { running: 12, resident: 24, remembered: 25 }"#]]
         .assert_eq(&told.join("\n"));
     });
 }

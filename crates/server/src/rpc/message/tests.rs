@@ -43,11 +43,15 @@ fn notifications_have_no_id() {
 fn responses_are_to_our_numbers() {
     check(
         r#"{"id":3,"result":{"decision":"accept"}}"#,
-        expect![[r#"response RpcResponse { id: 3, outcome: Ok(Object {"decision": String("accept")}) }"#]],
+        expect![[
+            r#"response RpcResponse { id: 3, outcome: Ok(Object {"decision": String("accept")}) }"#
+        ]],
     );
     check(
         r#"{"id":3,"error":{"code":-1,"message":"no"}}"#,
-        expect![[r#"response RpcResponse { id: 3, outcome: Err(RpcError { code: -1, message: "no", data: None }) }"#]],
+        expect![[
+            r#"response RpcResponse { id: 3, outcome: Err(RpcError { code: -1, message: "no", data: None }) }"#
+        ]],
     );
     check(
         r#"{"id":"x","result":1}"#,
