@@ -15,13 +15,13 @@ use std::time::Duration;
 use async_trait::async_trait;
 use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
-use troupe_engine::schema::AnswerSchema;
 use troupe_protocol::approval::{ExecApprovalRequest, ReviewDecision};
 use troupe_protocol::input::UserInput;
 use troupe_protocol::policy::SandboxPolicy;
 use troupe_protocol::result::TaskResult;
 use troupe_protocol::tree::{AgentMessage, Caller};
 use troupe_protocol::{AgentId, CallId, SessionId, StopVerb, SubmissionId};
+use troupe_schema::AnswerSchema;
 
 pub use error::TreeError;
 pub use fork::ForkAnswer;

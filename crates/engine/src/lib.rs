@@ -60,6 +60,5 @@ pub use host::{
 };
 pub use inquiry::{AnswerRefusal, InquiryAnswer};
 pub use mailbox::OrderSender;
-pub use output::schema;
 pub use response::plans::{ProposedPlan, TAGS as PLAN_TAGS};
 pub use session::{ClientSeat, SessionClosed, SessionHandle, spawn};

@@ -121,30 +121,6 @@ pub const OUTPUT_PROBLEMS_MAX: usize = 20;
 /// One of them, which may quote the answer; a longer one is cut.
 pub const OUTPUT_PROBLEM_BYTES_MAX: usize = 1_000;
 
-/// Schemas in one output schema. A larger one is refused.
-pub const SCHEMA_NODES_MAX: usize = 4_096;
-
-/// Patterns in one output schema; over it the schema is refused.
-pub const SCHEMA_PATTERNS_MAX: usize = 64;
-
-/// What one of them may take when it is compiled, and again when it is searched for.
-pub const SCHEMA_PATTERN_BYTES_MAX: usize = 512 * 1024;
-
-/// How deep an answer and its schema may be nested together. Over it the answer does not fit.
-pub const SCHEMA_DEPTH_MAX: usize = 256;
-
-/// What may be looked at to check one answer. Over it the answer does not fit.
-pub const SCHEMA_STEPS_MAX: usize = 1_000_000;
-
-/// What is quoted of an answer or a schema at once; more is cut.
-pub const SCHEMA_QUOTE_CHARS_MAX: usize = 120;
-
-/// Alternatives of which it is told why they do not fit; the rest is counted.
-pub const SCHEMA_ALTERNATIVES_TOLD_MAX: usize = 4;
-
-/// What is told of one of them; more is cut.
-pub const SCHEMA_ALTERNATIVE_CHARS_MAX: usize = 200;
-
 /// Where the headline of a reasoning is looked for, from its beginning.
 pub const HEADLINE_BYTES_MAX: usize = 512;
 

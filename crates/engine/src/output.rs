@@ -1,16 +1,13 @@
 //! The shape that a task's answer must have, and what is done when it has another one.
 
-pub mod schema;
-
 use std::fmt::Write as _;
 use std::sync::Arc;
 
 use serde_json::Value;
 use troupe_protocol::result::StructuredOutput;
+use troupe_schema::{AnswerSchema, SchemaError};
 
 use crate::limits::{OUTPUT_PROBLEM_BYTES_MAX, OUTPUT_PROBLEMS_MAX};
-
-use schema::{AnswerSchema, SchemaError};
 
 /// What is asked of a task's last message.
 #[derive(Debug)]

@@ -10,6 +10,7 @@ use super::{assert_none, cargo};
 const ROOMS: &[(&str, &[&str])] = &[
     ("protocol", &[]),
     ("config", &[]),
+    ("schema", &[]),
     ("model", &["protocol"]),
     ("process", &["protocol"]),
     ("store", &["protocol"]),
@@ -17,17 +18,18 @@ const ROOMS: &[(&str, &[&str])] = &[
     ("import", &["protocol", "store"]),
     ("tools", &["protocol", "process"]),
     ("mcp", &["protocol", "process", "tools"]),
-    ("engine", &["protocol", "model", "tools", "store"]),
+    ("engine", &["protocol", "schema", "model", "tools", "store"]),
     (
         "agents",
         &[
-            "protocol", "model", "tools", "store", "engine", "process", "config",
+            "protocol", "schema", "model", "tools", "store", "engine", "process", "config",
         ],
     ),
     (
         "server",
         &[
             "protocol",
+            "schema",
             "transport",
             "process",
             "engine",
@@ -57,6 +59,7 @@ const ROOMS: &[(&str, &[&str])] = &[
         "cli",
         &[
             "protocol",
+            "schema",
             "config",
             "model",
             "process",

@@ -5,7 +5,7 @@ use std::io;
 use std::path::PathBuf;
 
 use troupe_config::nearest;
-use troupe_engine::schema::SchemaError;
+use troupe_schema::SchemaError;
 
 use super::limits::{FILE_BYTES_MAX, LIST_ENTRIES_MAX, PLACE_FILES_MAX};
 use super::name::{BadName, RoleName};

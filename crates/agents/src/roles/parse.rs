@@ -5,7 +5,7 @@
 
 use serde_json::Value;
 use serde_saphyr::Spanned;
-use troupe_engine::schema::AnswerSchema;
+use troupe_schema::AnswerSchema;
 
 use super::document::{PersonaBlock, RoleDocument, split};
 use super::error::{RoleFault, RoleProblem, SchemaProblem};

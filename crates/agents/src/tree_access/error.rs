@@ -1,9 +1,9 @@
 //! Why something was not done. The texts are read by models: each says what to do instead.
 
 use thiserror::Error;
-use troupe_engine::schema::SchemaError;
 use troupe_protocol::AgentId;
 use troupe_protocol::agent::AgentStatus;
+use troupe_schema::SchemaError;
 
 use crate::roles;
 use crate::tree::{AgentAddressError, TreeRefusal};

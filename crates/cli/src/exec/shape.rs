@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 
 use serde_json::Value;
-use troupe_engine::schema::AnswerSchema;
+use troupe_schema::AnswerSchema;
 
 use crate::failure::CommandFailure;
 use crate::limits::OUTPUT_SCHEMA_BYTES_MAX;

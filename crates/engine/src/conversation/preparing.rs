@@ -10,6 +10,7 @@ use troupe_protocol::event::ErrorEvent;
 use troupe_protocol::op::ForkPoint;
 use troupe_protocol::rollout::{RewindReason, RewindRecord, RolloutRecord};
 use troupe_protocol::session::{TurnContext, TurnOverrides};
+use troupe_schema::SchemaError;
 use troupe_store::{LogPosition, StoreError};
 
 use super::models::check_model;
@@ -18,7 +19,6 @@ use crate::deps::AnswerCheck;
 use crate::emit::Emitter;
 use crate::history::PromptHistory;
 use crate::output::AnswerFormat;
-use crate::output::schema::SchemaError;
 use crate::resume;
 use crate::skills::SkillCatalogue;
 use crate::task::SteeredMessage;

@@ -2,7 +2,6 @@
 
 use serde_json::Value;
 use troupe_agents::tree_access::{AgentView, CallbackChoice, SpawnContext, SpawnRequest};
-use troupe_engine::schema::AnswerSchema;
 use troupe_mcp::serve::CallingClient;
 use troupe_protocol::Op;
 use troupe_protocol::agent::AgentOrigin;
@@ -13,6 +12,7 @@ use troupe_protocol::session::TurnOverrides;
 use troupe_protocol::spawn::{CallbackConfig, HistoryShare};
 use troupe_protocol::tree::{CallbackMode, OnParentInterrupt};
 use troupe_protocol::{AgentId, SessionId};
+use troupe_schema::AnswerSchema;
 
 use super::answers::SessionSpawnAnswer;
 use super::arguments::SpawnArguments;

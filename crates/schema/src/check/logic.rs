@@ -3,9 +3,9 @@
 use serde_json::Value;
 
 use super::{ProblemSink, SchemaCheck};
-use crate::limits::{SCHEMA_ALTERNATIVE_CHARS_MAX, SCHEMA_ALTERNATIVES_TOLD_MAX};
-use crate::output::schema::problem::beginning;
-use crate::output::schema::{LogicRule, NodeId};
+use crate::limits::{ALTERNATIVE_CHARS_MAX, ALTERNATIVES_TOLD_MAX};
+use crate::problem::beginning;
+use crate::{LogicRule, NodeId};
 
 impl SchemaCheck<'_> {
     pub(super) fn logic(&mut self, logic: &LogicRule, value: &Value, sink: &mut ProblemSink) {
@@ -86,16 +86,16 @@ fn none_fits(keyword: &str, refusals: Vec<ProblemSink>) -> String {
     let all = refusals.len();
     let told = refusals
         .into_iter()
-        .take(SCHEMA_ALTERNATIVES_TOLD_MAX)
+        .take(ALTERNATIVES_TOLD_MAX)
         .flat_map(ProblemSink::into_problems)
         .enumerate()
         .map(|(index, problem)| {
-            let problem = beginning(&problem.to_string(), SCHEMA_ALTERNATIVE_CHARS_MAX);
+            let problem = beginning(&problem.to_string(), ALTERNATIVE_CHARS_MAX);
             format!("({}) {problem}", index + 1)
         });
     let mut told: Vec<String> = told.collect();
-    if all > SCHEMA_ALTERNATIVES_TOLD_MAX {
-        told.push(format!("and {} more", all - SCHEMA_ALTERNATIVES_TOLD_MAX));
+    if all > ALTERNATIVES_TOLD_MAX {
+        told.push(format!("and {} more", all - ALTERNATIVES_TOLD_MAX));
     }
     format!("it fits no alternative of `{keyword}`: {}", told.join("; "))
 }

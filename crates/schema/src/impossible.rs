@@ -16,14 +16,14 @@ use super::{
     CountRange, JsonType, ListRule, LogicRule, NodeId, NumberBound, NumberRule, ObjectRule,
     RestRule, SchemaNode, SchemaRule, TextRule, check, number,
 };
-use crate::limits::SCHEMA_STEPS_MAX;
+use crate::limits::STEPS_MAX;
 
 /// Refuses a schema that no value fits. One that takes too long to look at passes.
 pub(super) fn refuse(nodes: &[SchemaNode]) -> Result<(), SchemaError> {
     let mut survey = NodeSurvey {
         nodes,
         found: vec![NodeFinding::default(); nodes.len()],
-        steps: SCHEMA_STEPS_MAX,
+        steps: STEPS_MAX,
     };
     if survey.finish().is_none() || !survey.is_impossible(NodeId::ROOT) {
         return Ok(());

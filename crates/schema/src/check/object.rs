@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use serde_json::{Map, Value};
 
 use super::{BYTES_PER_STEP, ProblemSink, SchemaCheck, listed};
-use crate::output::schema::problem::quoted;
-use crate::output::schema::{NodeId, ObjectRule, RestRule, TextPattern};
+use crate::problem::quoted;
+use crate::{NodeId, ObjectRule, RestRule, TextPattern};
 
 type Members = Map<String, Value>;
 

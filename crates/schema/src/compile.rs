@@ -14,7 +14,7 @@ use super::{
     CountRange, JsonType, ListRule, LogicRule, NodeId, NumberBound, NumberRule, ObjectRule,
     RestRule, SchemaNode, SchemaRule, TextPattern, TextRule, exact, keywords, number, place,
 };
-use crate::limits::{SCHEMA_NODES_MAX, SCHEMA_PATTERNS_MAX};
+use crate::limits::{NODES_MAX, PATTERNS_MAX};
 
 pub(super) fn nodes(root: &Value) -> Result<Vec<SchemaNode>, SchemaError> {
     let mut compiler = SchemaCompiler {
@@ -50,7 +50,7 @@ impl<'v> SchemaCompiler<'v> {
         if let Some(id) = self.ids.get(&part.place) {
             return Ok(*id);
         }
-        if self.met.len() == SCHEMA_NODES_MAX {
+        if self.met.len() == NODES_MAX {
             return Err(SchemaDefect::TooLarge.at(""));
         }
         let id = NodeId(self.met.len());
@@ -107,7 +107,7 @@ impl<'v> SchemaCompiler<'v> {
 
     fn pattern(&mut self, written: &str, place: &str) -> Result<TextPattern, SchemaError> {
         self.patterns += 1;
-        if self.patterns > SCHEMA_PATTERNS_MAX {
+        if self.patterns > PATTERNS_MAX {
             return Err(SchemaDefect::TooManyPatterns.at(""));
         }
         TextPattern::compile(written).map_err(|defect| defect.at(place))

@@ -1,7 +1,7 @@
-//! A small JSON Schema: what models and people write to describe an answer.
+//! A validator for JSON Schema: what models and people write to describe an answer.
 //!
 //! ```text
-//! Value ─compile─► Schema (nodes of rules) ─check(answer)─► problems, each with its place
+//! Value ─compile─► AnswerSchema (nodes of rules) ─check(answer)─► problems, each with its place
 //! ```
 //!
 //! The words are those of draft 2020-12, `definitions` included. A schema is understood whole
@@ -12,8 +12,9 @@
 //! Reading order: [`AnswerSchema`] and the rules → `compile` (what is understood) → `impossible` (what
 //! contradicts itself) → `check` (what does not fit) → `number`, `exact`, `pattern` (where JSON and Rust differ).
 //!
-//! Deliberately absent: references to other documents and anchors, `unevaluated*`, formats
-//! (they are annotations), and every draft's older spelling of what 2020-12 says differently.
+//! Deliberately absent: IO, references to other documents and anchors, `unevaluated*`, formats
+//! (they are annotations), and every draft's older spelling of what 2020-12 says differently. What
+//! is asked of a model whose answer does not fit is decided by `engine`.
 
 mod check;
 mod compile;
@@ -21,6 +22,7 @@ mod endless;
 mod exact;
 mod impossible;
 mod keywords;
+mod limits;
 mod number;
 mod pattern;
 mod place;

@@ -1,7 +1,7 @@
 //! Schemas and values that are made to cost much.
 
 use super::*;
-use crate::limits::{SCHEMA_DEPTH_MAX, SCHEMA_NODES_MAX, SCHEMA_PATTERNS_MAX};
+use crate::limits::{DEPTH_MAX, NODES_MAX, PATTERNS_MAX};
 
 #[test]
 fn a_schema_has_so_many_parts() {
@@ -9,9 +9,9 @@ fn a_schema_has_so_many_parts() {
         let parts: Vec<Value> = (0..parts).map(|_| json!({})).collect();
         AnswerSchema::understand(&json!({"allOf": parts})).map_err(|error| error.to_string())
     };
-    assert!(of(SCHEMA_NODES_MAX - 1).is_ok());
+    assert!(of(NODES_MAX - 1).is_ok());
     expect!["at the top: there are more than 4096 schemas in this one; make it smaller"]
-        .assert_eq(&of(SCHEMA_NODES_MAX).unwrap_err());
+        .assert_eq(&of(NODES_MAX).unwrap_err());
 }
 
 #[test]
@@ -20,9 +20,9 @@ fn a_schema_has_so_many_patterns() {
         let parts: Vec<Value> = (0..patterns).map(|_| json!({"pattern": "a"})).collect();
         AnswerSchema::understand(&json!({"allOf": parts})).map_err(|error| error.to_string())
     };
-    assert!(of(SCHEMA_PATTERNS_MAX).is_ok());
+    assert!(of(PATTERNS_MAX).is_ok());
     expect!["at the top: there are more than 64 patterns; use fewer"]
-        .assert_eq(&of(SCHEMA_PATTERNS_MAX + 1).unwrap_err());
+        .assert_eq(&of(PATTERNS_MAX + 1).unwrap_err());
 }
 
 /// Each definition asks twice for the next one.
@@ -87,10 +87,10 @@ fn depth_is_bounded() {
     let list = json!({"type": "array", "items": {"$ref": "#"}});
     let nested = |levels: usize| (1..levels).fold(json!([]), |inner, _| json!([inner]));
     // Each level of the value takes two of the schema.
-    check(list.clone(), nested(SCHEMA_DEPTH_MAX / 2), expect!["fits"]);
+    check(list.clone(), nested(DEPTH_MAX / 2), expect!["fits"]);
     check(
         list,
-        nested(SCHEMA_DEPTH_MAX / 2 + 1),
+        nested(DEPTH_MAX / 2 + 1),
         expect![
             "at the top: value and schema are nested more than 256 levels deep; answer with less nesting"
         ],

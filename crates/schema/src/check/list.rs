@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use serde_json::Value;
 
 use super::{ProblemSink, SchemaCheck};
-use crate::output::schema::{CountRange, ListRule, NodeId, RestRule, exact};
+use crate::{CountRange, ListRule, NodeId, RestRule, exact};
 
 impl SchemaCheck<'_> {
     pub(super) fn list(&mut self, rule: &ListRule, items: &[Value], sink: &mut ProblemSink) {

@@ -17,7 +17,7 @@ use super::{
     CountRange, JsonType, NodeId, NumberBound, NumberRule, SchemaNode, SchemaRule, TextRule, exact,
     number, place,
 };
-use crate::limits::{SCHEMA_DEPTH_MAX, SCHEMA_STEPS_MAX};
+use crate::limits::{DEPTH_MAX, STEPS_MAX};
 
 use sink::ProblemSink;
 
@@ -53,12 +53,12 @@ pub(super) fn fits(
         nodes,
         place: String::new(),
         depth: 0,
-        steps: SCHEMA_STEPS_MAX.saturating_sub(*steps_left),
+        steps: STEPS_MAX.saturating_sub(*steps_left),
         stopped: None,
     };
     let mut sink = ProblemSink::telling(1);
     check.node(id, value, &mut sink);
-    *steps_left = SCHEMA_STEPS_MAX.saturating_sub(check.steps);
+    *steps_left = STEPS_MAX.saturating_sub(check.steps);
     let is_fitting = sink.into_problems().is_empty();
     check.stopped.is_none().then_some(is_fitting)
 }
@@ -83,11 +83,11 @@ impl CheckCutoff {
     fn into_problem(self) -> ValueProblem {
         let text = match self {
             Self::Depth => format!(
-                "value and schema are nested more than {SCHEMA_DEPTH_MAX} levels deep; answer with \
+                "value and schema are nested more than {DEPTH_MAX} levels deep; answer with \
                  less nesting"
             ),
             Self::Steps => {
-                format!("to check it takes more than {SCHEMA_STEPS_MAX} steps; answer with less")
+                format!("to check it takes more than {STEPS_MAX} steps; answer with less")
             }
         };
         ValueProblem {
@@ -100,7 +100,7 @@ impl CheckCutoff {
 impl SchemaCheck<'_> {
     /// Holds a value against a node.
     fn node(&mut self, id: NodeId, value: &Value, sink: &mut ProblemSink) {
-        if self.depth == SCHEMA_DEPTH_MAX {
+        if self.depth == DEPTH_MAX {
             self.stopped.get_or_insert(CheckCutoff::Depth);
             return;
         }
@@ -154,7 +154,7 @@ impl SchemaCheck<'_> {
     /// Takes steps, and tells whether there were enough.
     fn spend(&mut self, steps: usize) -> bool {
         self.steps = self.steps.saturating_add(steps);
-        if self.steps > SCHEMA_STEPS_MAX {
+        if self.steps > STEPS_MAX {
             self.stopped.get_or_insert(CheckCutoff::Steps);
         }
         self.stopped.is_none()

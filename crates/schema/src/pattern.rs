@@ -10,7 +10,7 @@ use regex::RegexBuilder;
 
 use super::TextPattern;
 use super::problem::SchemaDefect;
-use crate::limits::SCHEMA_PATTERN_BYTES_MAX;
+use crate::limits::PATTERN_BYTES_MAX;
 
 const DIGIT: &str = "0-9";
 const WORD: &str = "0-9A-Za-z_";
@@ -25,8 +25,8 @@ impl TextPattern {
         };
         let ours = translated(written).map_err(refused)?;
         let regex = RegexBuilder::new(&ours)
-            .size_limit(SCHEMA_PATTERN_BYTES_MAX)
-            .dfa_size_limit(SCHEMA_PATTERN_BYTES_MAX)
+            .size_limit(PATTERN_BYTES_MAX)
+            .dfa_size_limit(PATTERN_BYTES_MAX)
             .build()
             .map_err(|error| match error {
                 regex::Error::CompiledTooBig(_) => SchemaDefect::large_pattern(written),

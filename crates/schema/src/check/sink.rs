@@ -1,6 +1,6 @@
 //! The collector of validation errors: they are kept, or only counted.
 
-use crate::output::schema::ValueProblem;
+use crate::ValueProblem;
 
 /// What a walk has found so far. It ends when enough is known.
 #[derive(Debug)]

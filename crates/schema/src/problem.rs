@@ -4,9 +4,7 @@ use std::fmt;
 
 use thiserror::Error;
 
-use crate::limits::{
-    SCHEMA_NODES_MAX, SCHEMA_PATTERN_BYTES_MAX, SCHEMA_PATTERNS_MAX, SCHEMA_QUOTE_CHARS_MAX,
-};
+use crate::limits::{NODES_MAX, PATTERN_BYTES_MAX, PATTERNS_MAX, QUOTE_CHARS_MAX};
 
 /// A place in a value, and what is wrong there. Models read it and correct themselves.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -46,7 +44,7 @@ pub enum SchemaDefect {
     UnknownType(String),
     #[error("the pattern {} is not supported: {why}", quoted(pattern))]
     Pattern { pattern: String, why: String },
-    #[error("there are more than {SCHEMA_PATTERNS_MAX} patterns; use fewer")]
+    #[error("there are more than {PATTERNS_MAX} patterns; use fewer")]
     TooManyPatterns,
     #[error("`$ref` {} is not supported; refer to a place in this schema, such as #/$defs/name", quoted(.0))]
     NotLocal(String),
@@ -58,7 +56,7 @@ pub enum SchemaDefect {
     Endless,
     #[error("no value fits this, because it contradicts itself; leave out what cannot be kept")]
     Impossible,
-    #[error("there are more than {SCHEMA_NODES_MAX} schemas in this one; make it smaller")]
+    #[error("there are more than {NODES_MAX} schemas in this one; make it smaller")]
     TooLarge,
 }
 
@@ -74,7 +72,7 @@ impl SchemaDefect {
     pub(super) fn large_pattern(pattern: &str) -> Self {
         Self::Pattern {
             pattern: pattern.to_owned(),
-            why: format!("it needs more than {SCHEMA_PATTERN_BYTES_MAX} bytes; make it simpler"),
+            why: format!("it needs more than {PATTERN_BYTES_MAX} bytes; make it simpler"),
         }
     }
 }
@@ -97,7 +95,7 @@ pub(super) fn quoted(text: &str) -> String {
 }
 
 pub(super) fn shortened(text: &str) -> String {
-    beginning(text, SCHEMA_QUOTE_CHARS_MAX)
+    beginning(text, QUOTE_CHARS_MAX)
 }
 
 /// Returns the beginning of a text, with `…` if there is more.
