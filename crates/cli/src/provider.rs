@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use troupe_mcp::ServerConfig;
-use troupe_model::cassette::{CASSETTE, CassettePlayer, CassetteRecorder};
+use troupe_mock_model::cassette::{CASSETTE, CassettePlayer, CassetteRecorder};
 use troupe_model::{
     ConnectError, LanguageModel, ModelError, ModelErrorKind, ModelRequest, ModelStream,
     ProviderConfig,

@@ -8,8 +8,8 @@ use serde::Deserialize;
 use troupe_protocol::catalogue::ModelEntry;
 use troupe_protocol::policy::ReasoningEffort;
 
-/// The model that plays screenplays.
-const SCRIPTED: &str = "scripted";
+/// The model that plays screenplays, and the provider that has it.
+pub const SCRIPTED_MODEL: &str = "scripted";
 
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -104,7 +104,7 @@ pub fn models() -> &'static [ModelInfo] {
 /// Returns the built-in list as clients are told of it. The model that plays screenplays is
 /// in nobody's shop.
 pub fn entries() -> Vec<ModelEntry> {
-    let offered = models().iter().filter(|info| info.slug != SCRIPTED);
+    let offered = models().iter().filter(|info| info.slug != SCRIPTED_MODEL);
     offered.map(ModelInfo::entry).collect()
 }
 
@@ -127,7 +127,7 @@ pub fn with_default(mut models: Vec<ModelEntry>, default: &str) -> Vec<ModelEntr
 /// Returns the built-in provider that serves a model; none for a model that nobody knows, or
 /// that anybody can serve.
 pub fn provider_of(slug: &str) -> Option<&'static str> {
-    let info = lookup(slug).filter(|info| !info.self_hosted && info.slug != SCRIPTED)?;
+    let info = lookup(slug).filter(|info| !info.self_hosted && info.slug != SCRIPTED_MODEL)?;
     Some(info.maker.provider_id())
 }
 

@@ -46,7 +46,7 @@ use crate::wire::pieces::BodyPieces;
 
 /// Names the conversation to servers whose request body has no field for it. The name is
 /// our own: `x-conversation-id` makes llama.cpp finish an answer whose reader has gone.
-pub(crate) const CONVERSATION_HEADER: &str = "x-troupe-conversation-id";
+pub const CONVERSATION_HEADER: &str = "x-troupe-conversation-id";
 
 /// A configured provider.
 pub(crate) struct HttpModel {

@@ -11,10 +11,9 @@
 //!
 //! A history item is encoded once per wire and shared ([`HistoryItem`]), so a request
 //! costs the bytes that it sends. Failures are events, typed and final, never a lost `Err`.
-//! [`scripted`] plays a screenplay over the same wire; [`cassette`] records and replays
-//! any model; [`catalogue`] knows models by name.
+//! [`catalogue`] knows models by name.
 //!
-//! Deliberately absent: what a conversation means, which tools exist, the content of
+//! Deliberately absent: models without a provider (scripts and tapes are `mock-model`), what a conversation means, which tools exist, the content of
 //! prompts, the process environment (keys are handed in), logging. Provider JSON does not
 //! leave this crate.
 
@@ -27,7 +26,6 @@
 )]
 
 mod answer;
-pub mod cassette;
 pub mod catalogue;
 mod error;
 mod event;
@@ -41,10 +39,10 @@ mod rate_limits;
 mod repetition;
 mod request;
 mod retry;
-pub mod scripted;
 mod sse;
 mod wire;
 
+pub use self::http::CONVERSATION_HEADER;
 pub use error::{ContextOverflow, ModelError, ModelErrorKind};
 pub use event::{ItemKind, ModelEvent};
 pub use model::{LanguageModel, ModelStream};

@@ -76,17 +76,6 @@ pub const MESSAGES_OUTPUT_TOKENS_DEFAULT: u64 = 32_000;
 /// How long the end of a complete response is waited for, to use its connection again.
 pub const DRAIN_TIMEOUT_MS: u64 = 100;
 
-/// The size of one write of the scripted server.
-pub const SCRIPTED_WRITE_BYTES: usize = 16 << 10;
-/// The largest request that the scripted server takes.
-pub const SCRIPTED_REQUEST_BYTES_MAX: usize = 64 << 20;
-/// The newest requests that the scripted server keeps for tests to look at.
-pub const SCRIPTED_RECORDED_MAX: usize = 1_024;
-/// Their bodies in sum; older requests are forgotten first.
-pub const SCRIPTED_RECORDED_BYTES_MAX: usize = 64 << 20;
-/// Conversations that one scripted server keeps apart.
-pub const SCRIPTED_CONVERSATIONS_MAX: usize = 100_000;
-
 /// An answer whose last so many bytes are one passage over and over has got stuck.
 pub const REPEATED_BYTES: usize = 8 * 1024;
 /// The longest passage that counts.

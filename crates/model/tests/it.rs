@@ -1,4 +1,4 @@
-//! The crate over real sockets: providers against the scripted server and its faults.
+//! The crate over real sockets: providers against the mock server and its faults.
 
 #![expect(
     clippy::needless_raw_string_hashes,
@@ -7,12 +7,10 @@
 #![expect(clippy::unwrap_used, reason = "a test ends where it fails")]
 
 mod it {
-    mod cassette;
     mod chat;
     mod faults;
     mod hand_made;
     mod messages;
     mod provider;
-    mod scripted;
     pub mod support;
 }

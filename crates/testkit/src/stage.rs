@@ -17,7 +17,7 @@ use troupe_engine::{
     ConfigureError, EventStream, InstructionSettings, SessionClock, SessionConfigurator,
     SessionDeps, SessionHandle, SessionOrigin, SessionSetup, SetupNotice, WindowSettings,
 };
-use troupe_model::scripted::{MockServer, RecordedRequest, Screenplay};
+use troupe_mock_model::{MockServer, RecordedRequest, Screenplay};
 use troupe_model::{ProviderConfig, WireApi};
 use troupe_process::{Launcher, LauncherOptions};
 use troupe_protocol::op::{ConfigureSession, Op};

@@ -4,7 +4,7 @@ use std::io;
 use std::path::PathBuf;
 
 use tempfile::TempDir;
-use troupe_model::scripted::{MockServer, Screenplay};
+use troupe_mock_model::{MockServer, Screenplay};
 use troupe_protocol::SessionId;
 
 use super::app_server::{AppServerClient, ClientWorkload, WAVES};

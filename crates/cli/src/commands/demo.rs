@@ -10,7 +10,7 @@ use std::net::{Ipv4Addr, SocketAddr};
 
 use anyhow::Context as _;
 use clap::{Args, Subcommand};
-use troupe_model::scripted::{MockServer, Screenplay};
+use troupe_mock_model::{MockServer, Screenplay};
 
 use crate::commands::{block_on, tell};
 use crate::exec::request::{ExecOutput, ExecRequest, ExecTask, JsonTexts};

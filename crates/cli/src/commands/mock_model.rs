@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use anyhow::Context as _;
 use clap::Args;
-use troupe_model::scripted::{MockServer, Screenplay};
+use troupe_mock_model::{MockServer, Screenplay};
 
 use crate::commands::{block_on, print};
 use crate::exec::signals::ExitSignals;

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use troupe_agents::tree_access::{ModelListState, SpawnCatalogue};
 use troupe_engine::{SessionConfigurator, SessionSetup};
-use troupe_model::scripted::{MockServer, Screenplay};
+use troupe_mock_model::{MockServer, Screenplay};
 use troupe_protocol::op::ConfigureSession;
 use troupe_protocol::session::{SessionSource, TurnOverrides};
 

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use serde_json::{Value, json};
-use troupe_model::scripted::MockServer;
+use troupe_mock_model::MockServer;
 
 use crate::client::{Client, user_turn};
 use crate::kill::check_input;

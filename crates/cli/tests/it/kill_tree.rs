@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use rand::rngs::SmallRng;
 use rand::{Rng, SeedableRng};
 use serde_json::{Value, json};
-use troupe_model::scripted::MockServer;
+use troupe_mock_model::MockServer;
 use troupe_protocol::agent::SubagentLifecycle;
 use troupe_protocol::rollout::RolloutRecord;
 use troupe_protocol::tree::{AgentLine, MessageId, TaskEnding, TreeFact};

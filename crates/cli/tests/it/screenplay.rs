@@ -3,7 +3,7 @@
 
 use std::net::{Ipv4Addr, SocketAddr};
 
-use troupe_model::scripted::MockServer;
+use troupe_mock_model::MockServer;
 
 use crate::machine::{Machine, Run};
 

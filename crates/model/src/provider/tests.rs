@@ -28,7 +28,7 @@ async fn a_server_elsewhere_is_told_apart_by_its_list() {
     let screenplay =
         "[[model]]\nid = \"mine:latest\"\n[[model]]\nid = \"his-2026-01-02\"\n[[scene]]\n";
     let screenplay = screenplay.parse().unwrap();
-    let server = crate::scripted::MockServer::start(screenplay, "127.0.0.1:0".parse().unwrap())
+    let server = troupe_mock_model::MockServer::start(screenplay, "127.0.0.1:0".parse().unwrap())
         .await
         .unwrap();
     let config = ProviderConfig {

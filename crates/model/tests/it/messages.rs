@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use expect_test::expect;
 use serde_json::Value;
-use troupe_model::cassette::{CassettePlayer, CassetteRecorder};
+use troupe_mock_model::cassette::{CassettePlayer, CassetteRecorder};
 use troupe_model::{HistoryItem, LanguageModel, ModelEvent, ProviderConfig, ToolSet, WireApi};
 use troupe_protocol::ResponseItem;
 use troupe_protocol::tool::ToolSpec;

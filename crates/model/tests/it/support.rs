@@ -3,7 +3,7 @@
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 
-use troupe_model::scripted::MockServer;
+use troupe_mock_model::MockServer;
 use troupe_model::{
     EncodedInstructions, HistoryItem, LanguageModel, ModelEvent, ModelRequest, ModelStream,
     ModelToolChoice, ProviderConfig, RetryJitter, WireApi,

@@ -8,7 +8,7 @@ use std::net::{Ipv4Addr, SocketAddr};
 
 use anyhow::Context as _;
 use clap::Args;
-use troupe_model::scripted::{MockServer, Screenplay};
+use troupe_mock_model::{MockServer, Screenplay};
 use troupe_protocol::SessionId;
 
 use super::stage::{DemoStage, ProjectFile};

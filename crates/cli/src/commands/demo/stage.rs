@@ -5,7 +5,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
-use troupe_model::scripted::MockServer;
+use troupe_mock_model::MockServer;
 use troupe_protocol::discard;
 
 use crate::arguments::{ConfigOverrides, LayerSelection};

@@ -5,7 +5,7 @@ use std::net::{Ipv4Addr, SocketAddr};
 
 use anyhow::Context as _;
 use clap::Args;
-use troupe_model::scripted::{MockServer, Screenplay};
+use troupe_mock_model::{MockServer, Screenplay};
 
 use super::stage::{DemoStage, ProjectFile};
 use crate::attach::{AttachPlace, EngineOrder, start_engine};

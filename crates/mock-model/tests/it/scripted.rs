@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use expect_test::expect;
-use troupe_model::scripted::ScriptedModel;
+use troupe_mock_model::ScriptedModel;
 use troupe_model::{HistoryItem, LanguageModel, ModelEvent};
 use troupe_protocol::ResponseItem;
 

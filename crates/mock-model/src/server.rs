@@ -21,19 +21,15 @@ use tokio::net::TcpListener;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 use tokio_util::sync::{CancellationToken, DropGuard};
+use troupe_model::{CONVERSATION_HEADER, WireApi, catalogue};
 
-use super::request::ScriptedRequest;
-use super::screenplay::{SceneTurn, Screenplay, ScriptedAnswer, StatusAnswer, StreamAnswer};
-use super::timed_bytes::{TimedPlayback, TimedSegment};
-use super::{chat, messages, responses};
-use crate::catalogue;
-use crate::http::CONVERSATION_HEADER;
 use crate::limits::{
-    SCRIPTED_CONVERSATIONS_MAX, SCRIPTED_RECORDED_BYTES_MAX, SCRIPTED_RECORDED_MAX,
-    SCRIPTED_REQUEST_BYTES_MAX,
+    CONVERSATIONS_MAX, QUOTE_BYTES_MAX, RECORDED_BYTES_MAX, RECORDED_MAX, REQUEST_BYTES_MAX,
 };
-use crate::wire::WireApi;
-use crate::wire::fault::capped;
+use crate::request::ScriptedRequest;
+use crate::screenplay::{SceneTurn, Screenplay, ScriptedAnswer, StatusAnswer, StreamAnswer};
+use crate::timed_bytes::{TimedPlayback, TimedSegment};
+use crate::{chat, messages, responses};
 
 /// A screenplay being played. Dropping it stops the server and ends every stream.
 pub struct MockServer {
@@ -163,7 +159,7 @@ fn router(stage: Arc<ScreenplayStage>) -> Router {
             let message = format!("the scripted server has no {}", uri.path());
             error(StatusCode::NOT_FOUND, Some("not_found"), &message)
         })
-        .layer(DefaultBodyLimit::max(SCRIPTED_REQUEST_BYTES_MAX))
+        .layer(DefaultBodyLimit::max(REQUEST_BYTES_MAX))
         .with_state(stage)
 }
 
@@ -279,9 +275,7 @@ impl ScreenplayStage {
         state.request_bytes += request.body.len() as u64;
         state.recorded_bytes += request.body.len();
         state.recorded.push_back(request);
-        while state.recorded.len() > SCRIPTED_RECORDED_MAX
-            || state.recorded_bytes > SCRIPTED_RECORDED_BYTES_MAX
-        {
+        while state.recorded.len() > RECORDED_MAX || state.recorded_bytes > RECORDED_BYTES_MAX {
             let Some(oldest) = state.recorded.pop_front() else {
                 break;
             };
@@ -295,11 +289,11 @@ impl ScreenplayStage {
         let mut state = self.state();
         let mut progress = match state.conversations.get(&key) {
             Some(progress) => *progress,
-            None if state.conversations.len() >= SCRIPTED_CONVERSATIONS_MAX => {
+            None if state.conversations.len() >= CONVERSATIONS_MAX => {
                 return Err(TurnRefusal {
                     code: "too_many_conversations",
                     message: format!(
-                        "the scripted server keeps at most {SCRIPTED_CONVERSATIONS_MAX} conversations"
+                        "the scripted server keeps at most {CONVERSATIONS_MAX} conversations"
                     ),
                 });
             }
@@ -324,7 +318,7 @@ impl ScreenplayStage {
                 code: "screenplay_mismatch",
                 message: format!(
                     "screenplay, scene {scene_number}, turn {number}: expected /{expected}/ in the last input, which is: {}",
-                    capped(&asked.news),
+                    shortened(&asked.news),
                 ),
             });
         }
@@ -344,7 +338,7 @@ impl ScreenplayStage {
             code: "screenplay_no_scene",
             message: format!(
                 "screenplay has no scene for a conversation that begins with: {}",
-                capped(&asked.user_text),
+                shortened(&asked.user_text),
             ),
         })
     }
@@ -385,7 +379,7 @@ impl ScreenplayStage {
 }
 
 /// The ids of one response, and what its texts refer to.
-pub(super) struct ResponseNames {
+pub(crate) struct ResponseNames {
     pub response_id: String,
     stem: String,
     outputs: Vec<String>,
@@ -413,17 +407,17 @@ impl ResponseNames {
         }
     }
 
-    pub(super) fn item_id(&self, prefix: &str, index: usize) -> String {
+    pub(crate) fn item_id(&self, prefix: &str, index: usize) -> String {
         format!("{prefix}_{}_{index}", self.stem)
     }
 
-    pub(super) fn call_id(&self, given: Option<&str>, index: usize) -> String {
+    pub(crate) fn call_id(&self, given: Option<&str>, index: usize) -> String {
         given.map_or_else(|| self.item_id("call", index), str::to_owned)
     }
 
     /// Fills in `{{last_output}}` and `{{output.N.FIELD}}`. What is not there stays as it is
     /// written, so that whoever reads the answer sees what was meant.
-    pub(super) fn fill(&self, text: &str) -> String {
+    pub(crate) fn fill(&self, text: &str) -> String {
         let last = self.outputs.last().map_or("", String::as_str);
         let text = text.replace("{{last_output}}", last);
         let mut filled = String::with_capacity(text.len());
@@ -475,6 +469,15 @@ fn error(status: StatusCode, code: Option<&str>, message: &str) -> Response {
     };
     let body = json!({ "error": { "message": message, "type": kind, "code": code } });
     (status, axum::Json(body)).into_response()
+}
+
+/// Returns a text as an error message quotes it.
+fn shortened(text: &str) -> String {
+    if text.len() <= QUOTE_BYTES_MAX {
+        return text.to_owned();
+    }
+    let end = text.floor_char_boundary(QUOTE_BYTES_MAX);
+    format!("{}… ({} bytes)", &text[..end], text.len())
 }
 
 #[cfg(test)]

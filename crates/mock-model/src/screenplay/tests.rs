@@ -137,7 +137,7 @@ fn unknown_keys_and_bad_patterns_are_refused() {
 
 #[test]
 fn the_example_of_the_manual_is_a_screenplay() {
-    let manual = include_str!("../../../../../docs/screenplay.md");
+    let manual = include_str!("../../../../docs/screenplay.md");
     let example = manual.split("```").nth(1).unwrap();
     let screenplay: Screenplay = example.trim_start_matches("toml").parse().unwrap();
     assert_eq!(screenplay.scenes[0].turns.len(), 3);

@@ -11,42 +11,42 @@ use troupe_protocol::usage::TokenUsage;
 /// A checked screenplay.
 #[derive(Debug, Clone)]
 pub struct Screenplay {
-    pub(super) scenes: Vec<Scene>,
+    pub(crate) scenes: Vec<Scene>,
     /// What the list of models tells; without any, all that the catalogue knows.
-    pub(super) models: Vec<ScreenplayModel>,
+    pub(crate) models: Vec<ScreenplayModel>,
 }
 
 /// A model of the list, as vLLM tells of it.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct ScreenplayModel {
+pub(crate) struct ScreenplayModel {
     pub id: String,
     pub context_window: Option<u64>,
 }
 
 #[derive(Debug, Clone)]
-pub(super) struct Scene {
+pub(crate) struct Scene {
     pub when: Option<Regex>,
     pub turns: Vec<SceneTurn>,
 }
 
 /// The answer to one request.
 #[derive(Debug, Clone)]
-pub(super) struct SceneTurn {
+pub(crate) struct SceneTurn {
     pub expect: Option<Regex>,
     pub answer: ScriptedAnswer,
     pub headers: BTreeMap<String, String>,
 }
 
 #[derive(Debug, Clone)]
-pub(super) enum ScriptedAnswer {
+pub(crate) enum ScriptedAnswer {
     /// An HTTP error instead of a response.
     Status(StatusAnswer),
     Stream(StreamAnswer),
 }
 
 #[derive(Debug, Clone)]
-pub(super) struct StatusAnswer {
+pub(crate) struct StatusAnswer {
     pub status: u16,
     pub code: Option<String>,
     pub message: String,
@@ -55,7 +55,7 @@ pub(super) struct StatusAnswer {
 }
 
 #[derive(Debug, Clone)]
-pub(super) struct StreamAnswer {
+pub(crate) struct StreamAnswer {
     pub steps: Vec<ScriptedStep>,
     pub end: ScriptedEnd,
     pub usage: TokenUsage,
@@ -65,7 +65,7 @@ pub(super) struct StreamAnswer {
 }
 
 #[derive(Debug, Clone, PartialEq)]
-pub(super) enum ScriptedStep {
+pub(crate) enum ScriptedStep {
     Say {
         text: String,
         split: TextSplit,
@@ -95,7 +95,7 @@ pub(super) enum ScriptedStep {
 
 /// How a message is cut into deltas.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) enum TextSplit {
+pub(crate) enum TextSplit {
     Words,
     Chunks(usize),
     /// The text itself, so many times.
@@ -104,7 +104,7 @@ pub(super) enum TextSplit {
 
 /// How a response ends.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) enum ScriptedEnd {
+pub(crate) enum ScriptedEnd {
     Completed,
     /// Nothing more is sent, and the connection stays open.
     Stall,

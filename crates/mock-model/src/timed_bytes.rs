@@ -12,11 +12,10 @@ use serde::Serialize;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
-use crate::limits::SCRIPTED_WRITE_BYTES;
-use crate::wire::pieces::write_json;
+use crate::limits::WRITE_BYTES;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum TimedSegment {
+pub(crate) enum TimedSegment {
     Bytes(Bytes),
     Pause(Duration),
     /// Nothing more comes.
@@ -27,14 +26,14 @@ pub(super) enum TimedSegment {
 
 /// Collects segments; events are gathered into large writes.
 #[derive(Debug, Default)]
-pub(super) struct TimedBytes {
+pub(crate) struct TimedBytes {
     segments: Vec<TimedSegment>,
     written: Vec<u8>,
 }
 
 impl TimedBytes {
     /// Adds an event with a name.
-    pub(super) fn event(&mut self, name: &str, data: &impl Serialize) {
+    pub(crate) fn event(&mut self, name: &str, data: &impl Serialize) {
         self.written.extend_from_slice(b"event: ");
         self.written.extend_from_slice(name.as_bytes());
         self.written.push(b'\n');
@@ -42,15 +41,16 @@ impl TimedBytes {
     }
 
     /// Adds an event without a name.
-    pub(super) fn data(&mut self, data: &impl Serialize) {
+    pub(crate) fn data(&mut self, data: &impl Serialize) {
         self.written.extend_from_slice(b"data: ");
-        write_json(&mut self.written, data);
+        serde_json::to_writer(&mut self.written, data)
+            .expect("wire types have string keys, and writing to memory does not fail");
         self.written.extend_from_slice(b"\n\n");
         self.flush_full();
     }
 
     /// Adds an event whose data is any text.
-    pub(super) fn raw(&mut self, data: &str) {
+    pub(crate) fn raw(&mut self, data: &str) {
         for line in data.split('\n') {
             self.written.extend_from_slice(b"data: ");
             self.written.extend_from_slice(line.as_bytes());
@@ -61,11 +61,11 @@ impl TimedBytes {
 
     /// Repeats what `one` writes. Whole blocks are shared, so a load test with very many
     /// deltas holds only a few of them.
-    pub(super) fn repeat(&mut self, times: usize, one: impl FnOnce(&mut Self)) {
+    pub(crate) fn repeat(&mut self, times: usize, one: impl FnOnce(&mut Self)) {
         self.flush();
         one(self);
         let single = std::mem::take(&mut self.written);
-        let per_block = (SCRIPTED_WRITE_BYTES / single.len().max(1)).max(1);
+        let per_block = (WRITE_BYTES / single.len().max(1)).max(1);
         let block = Bytes::from(single.repeat(per_block.min(times)));
         for _ in 0..times / per_block {
             self.segments.push(TimedSegment::Bytes(block.clone()));
@@ -75,18 +75,18 @@ impl TimedBytes {
         ));
     }
 
-    pub(super) fn add(&mut self, segment: TimedSegment) {
+    pub(crate) fn add(&mut self, segment: TimedSegment) {
         self.flush();
         self.segments.push(segment);
     }
 
-    pub(super) fn finish(mut self) -> Vec<TimedSegment> {
+    pub(crate) fn finish(mut self) -> Vec<TimedSegment> {
         self.flush();
         self.segments
     }
 
     fn flush_full(&mut self) {
-        if self.written.len() >= SCRIPTED_WRITE_BYTES {
+        if self.written.len() >= WRITE_BYTES {
             self.flush();
         }
     }
@@ -100,7 +100,7 @@ impl TimedBytes {
 }
 
 /// One playback of timed bytes to one client.
-pub(super) struct TimedPlayback {
+pub(crate) struct TimedPlayback {
     segments: std::vec::IntoIter<TimedSegment>,
     /// What is left of the segment being sent in small pieces.
     rest: Bytes,
@@ -124,7 +124,7 @@ impl Drop for AbandonCounter {
 }
 
 impl TimedPlayback {
-    pub(super) fn new(
+    pub(crate) fn new(
         segments: Vec<TimedSegment>,
         chunk_bytes: Option<usize>,
         stop: CancellationToken,
@@ -142,7 +142,7 @@ impl TimedPlayback {
         }
     }
 
-    pub(super) fn into_stream(self) -> impl Stream<Item = io::Result<Bytes>> + Send {
+    pub(crate) fn into_stream(self) -> impl Stream<Item = io::Result<Bytes>> + Send {
         stream::unfold(self, |mut playback| async move {
             let bytes = playback.next().await?;
             Some((bytes, playback))

@@ -1,7 +1,9 @@
-//! A model that plays a screenplay: the same answers, deltas and faults on every run.
+//! Models without a provider: one that plays a screenplay, and tapes of what others answered.
 //!
-//! It is a real HTTP server ([`MockServer`]); in process it is asked over loopback by the
-//! ordinary provider ([`ScriptedModel`]), so that the wire is always real.
+//! A screenplay gives the same answers, deltas and faults on every run. It is played by a real
+//! HTTP server ([`MockServer`]); in process that is asked over loopback by the ordinary provider
+//! ([`ScriptedModel`]), so that the wire is always real. [`cassette`] records the answers of any
+//! model and replays them.
 //!
 //! ```text
 //! request ─► request.rs (what was asked) ─► screenplay.rs (which turn) ─► responses.rs, chat.rs
@@ -14,7 +16,7 @@
 //! whose `when` is found in the user's text; each request plays the scene's next turn.
 //!
 //! ```
-//! # use troupe_model::scripted::Screenplay;
+//! # use troupe_mock_model::Screenplay;
 //! let screenplay: Screenplay = r#"
 //! [[scene]]
 //! when = "(?i)list"
@@ -29,12 +31,17 @@
 //! expect = "Cargo.toml"
 //! steps = [{ say = "There is: {{last_output}}" }]
 //! "#.parse()?;
-//! # Ok::<(), troupe_model::scripted::ScreenplayError>(())
+//! # Ok::<(), troupe_mock_model::ScreenplayError>(())
 //! ```
 //!
 //! `docs/screenplay.md` lists every key.
+//!
+//! Deliberately absent: decoding of answers and retries (the provider does both, as for any other
+//! server), and judging what a client asked beyond a turn's `expect`.
 
+pub mod cassette;
 mod chat;
+pub mod limits;
 mod messages;
 mod request;
 mod responses;
@@ -49,14 +56,10 @@ use std::io;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 
-use crate::model::{LanguageModel, ModelStream};
-use crate::provider::{ConnectError, ProviderConfig};
-use crate::request::ModelRequest;
-use crate::retry::RetryJitter;
-use crate::wire::WireApi;
-
-/// The provider id of the scripted model, and the name of its one model.
-pub const SCRIPTED: &str = "scripted";
+use troupe_model::catalogue::SCRIPTED_MODEL;
+use troupe_model::{
+    ConnectError, LanguageModel, ModelRequest, ModelStream, ProviderConfig, RetryJitter, WireApi,
+};
 
 /// A screenplay, its server and the provider that asks it. Dropping it ends the server.
 #[derive(Debug)]
@@ -103,6 +106,6 @@ impl MockServer {
     /// Makes a model that asks this server, with delays that are the same on every run.
     pub fn connect(&self, wire_api: WireApi) -> Result<Arc<dyn LanguageModel>, ConnectError> {
         self.provider(wire_api)
-            .connect_with(SCRIPTED, None, RetryJitter::Seeded(0))
+            .connect_with(SCRIPTED_MODEL, None, RetryJitter::Seeded(0))
     }
 }

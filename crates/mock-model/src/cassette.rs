@@ -17,13 +17,12 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use futures_util::future::BoxFuture;
 use futures_util::{StreamExt, stream};
 use serde::{Deserialize, Serialize};
+use troupe_model::{
+    LanguageModel, ModelError, ModelErrorKind, ModelEvent, ModelRequest, ModelStream,
+};
 use troupe_protocol::catalogue::ModelEntry;
 use troupe_protocol::discard;
 
-use crate::error::{ModelError, ModelErrorKind};
-use crate::event::ModelEvent;
-use crate::model::{LanguageModel, ModelStream};
-use crate::request::ModelRequest;
 use fingerprint::RequestFingerprint;
 
 /// The provider id of a tape.

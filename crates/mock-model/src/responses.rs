@@ -4,11 +4,11 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use super::screenplay::{ScriptedEnd, ScriptedStep, StreamAnswer, TextSplit};
-use super::server::ResponseNames;
-use super::timed_bytes::{TimedBytes, TimedSegment};
+use crate::screenplay::{ScriptedEnd, ScriptedStep, StreamAnswer, TextSplit};
+use crate::server::ResponseNames;
+use crate::timed_bytes::{TimedBytes, TimedSegment};
 
-pub(super) fn render(answer: &StreamAnswer, names: &ResponseNames) -> Vec<TimedSegment> {
+pub(crate) fn render(answer: &StreamAnswer, names: &ResponseNames) -> Vec<TimedSegment> {
     let mut scene = ResponsesRenderer {
         names,
         reel: TimedBytes::default(),
@@ -252,7 +252,7 @@ fn event(reel: &mut TimedBytes, kind: &str, mut fields: Value) {
 }
 
 /// Cuts a text into deltas that give it back when joined.
-pub(super) fn pieces(text: &str, split: TextSplit) -> Vec<&str> {
+pub(crate) fn pieces(text: &str, split: TextSplit) -> Vec<&str> {
     match split {
         TextSplit::Words => text.split_inclusive(char::is_whitespace).collect(),
         TextSplit::Times(times) => vec![text; times],

@@ -7,7 +7,7 @@ use serde_json::value::RawValue;
 
 /// The parts of a request that choose and check a turn.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(super) struct ScriptedRequest {
+pub(crate) struct ScriptedRequest {
     /// Names the conversation.
     pub conversation: Option<String>,
     /// How many items the request carries.
@@ -63,7 +63,7 @@ enum ItemSpeaker {
 }
 
 impl ScriptedRequest {
-    pub(super) fn parse(body: &[u8]) -> Result<Self, String> {
+    pub(crate) fn parse(body: &[u8]) -> Result<Self, String> {
         let body: RequestBody<'_> = serde_json::from_slice(body)
             .map_err(|error| format!("the body is not JSON: {error}"))?;
         if !body.stream {

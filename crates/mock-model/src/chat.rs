@@ -2,13 +2,12 @@
 
 use serde_json::{Value, json};
 
-use super::responses::pieces;
-use super::screenplay::{ScriptedEnd, ScriptedStep, StreamAnswer, TextSplit};
-use super::server::ResponseNames;
-use super::timed_bytes::{TimedBytes, TimedSegment};
-use crate::wire::responses::input_as_arguments;
+use crate::responses::pieces;
+use crate::screenplay::{ScriptedEnd, ScriptedStep, StreamAnswer, TextSplit};
+use crate::server::ResponseNames;
+use crate::timed_bytes::{TimedBytes, TimedSegment};
 
-pub(super) fn render(answer: &StreamAnswer, names: &ResponseNames) -> Vec<TimedSegment> {
+pub(crate) fn render(answer: &StreamAnswer, names: &ResponseNames) -> Vec<TimedSegment> {
     let mut scene = ChatRenderer {
         names,
         reel: TimedBytes::default(),
@@ -63,7 +62,7 @@ impl ChatRenderer<'_> {
                 input,
                 call_id,
             } => {
-                let arguments = input_as_arguments(&self.names.fill(input));
+                let arguments = json!({ "input": self.names.fill(input) }).to_string();
                 self.call(name, &arguments, call_id.as_deref());
             }
             ScriptedStep::Pause(pause) => self.reel.add(TimedSegment::Pause(*pause)),

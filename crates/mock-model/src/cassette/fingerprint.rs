@@ -6,10 +6,9 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
+use troupe_model::ModelRequest;
 use troupe_protocol::ResponseItem;
 use troupe_protocol::history::{ContentItem, Role};
-
-use crate::request::ModelRequest;
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct RequestFingerprint {

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use troupe_model::cassette::{CassettePlayer, CassetteRecorder};
+use troupe_mock_model::cassette::{CassettePlayer, CassetteRecorder};
 use troupe_model::{LanguageModel, ModelEvent, WireApi};
 
 use super::support::{ask, connect_to, request, show, turns};

@@ -3,13 +3,12 @@
 use http::StatusCode;
 use serde_json::{Value, json};
 
-use super::responses::pieces;
-use super::screenplay::{ScriptedEnd, ScriptedStep, StreamAnswer, TextSplit};
-use super::server::ResponseNames;
-use super::timed_bytes::{TimedBytes, TimedSegment};
-use crate::wire::responses::input_as_arguments;
+use crate::responses::pieces;
+use crate::screenplay::{ScriptedEnd, ScriptedStep, StreamAnswer, TextSplit};
+use crate::server::ResponseNames;
+use crate::timed_bytes::{TimedBytes, TimedSegment};
 
-pub(super) fn render(answer: &StreamAnswer, names: &ResponseNames) -> Vec<TimedSegment> {
+pub(crate) fn render(answer: &StreamAnswer, names: &ResponseNames) -> Vec<TimedSegment> {
     let mut scene = MessagesRenderer {
         names,
         reel: TimedBytes::default(),
@@ -25,12 +24,12 @@ pub(super) fn render(answer: &StreamAnswer, names: &ResponseNames) -> Vec<TimedS
 }
 
 /// The body of a refusal, and the last event of a stream that fails.
-pub(super) fn error(kind: &str, message: &str) -> Value {
+pub(crate) fn error(kind: &str, message: &str) -> Value {
     json!({ "type": "error", "error": { "type": kind, "message": message } })
 }
 
 /// The kind that the provider gives to a refusal with this status.
-pub(super) fn error_kind(status: StatusCode) -> &'static str {
+pub(crate) fn error_kind(status: StatusCode) -> &'static str {
     match status.as_u16() {
         401 => "authentication_error",
         402 => "billing_error",
@@ -104,7 +103,7 @@ impl MessagesRenderer<'_> {
                 input,
                 call_id,
             } => {
-                let arguments = input_as_arguments(&self.names.fill(input));
+                let arguments = json!({ "input": self.names.fill(input) }).to_string();
                 self.call(name, &arguments, call_id.as_deref());
             }
             ScriptedStep::Pause(pause) => self.reel.add(TimedSegment::Pause(*pause)),
