@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::io::{self, IsTerminal, Write as _};
 
 use clap::Args;
-use troupe_tools::patch::run_standalone;
+use troupe_patch::run_standalone;
 
 use crate::commands::print;
 use crate::failure::{CommandExit, Outcome};

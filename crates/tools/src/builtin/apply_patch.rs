@@ -9,7 +9,6 @@ use troupe_protocol::tool::ToolSpec;
 use crate::arguments;
 use crate::call::{ToolInput, ToolInvocation};
 use crate::edit::PatchEditor;
-use crate::patch;
 use crate::tool::{Tool, ToolConcurrency, ToolOutput};
 
 pub(crate) const NAME: &str = "apply_patch";
@@ -23,8 +22,8 @@ struct ApplyPatchInput {
 
 static SPEC: LazyLock<ToolSpec> = LazyLock::new(|| ToolSpec::Freeform {
     name: NAME.to_owned(),
-    description: patch::DESCRIPTION.to_owned(),
-    grammar: patch::GRAMMAR.to_owned(),
+    description: troupe_patch::DESCRIPTION.to_owned(),
+    grammar: troupe_patch::GRAMMAR.to_owned(),
 });
 
 #[derive(Debug)]

@@ -19,8 +19,8 @@ use crate::command::{
 use crate::edit::PatchEditor;
 use crate::item;
 use crate::limits::{ANSWER_TOKENS_MAX, START_YIELD_DEFAULT_MS, YIELD_MAX_MS, YIELD_MIN_MS};
-use crate::patch;
 use crate::policy::WatchStart;
+use crate::shell_patch;
 use crate::tool::{Tool, ToolConcurrency, ToolOutput};
 
 const NAME: &str = "exec_command";
@@ -153,7 +153,7 @@ impl Tool for ExecCommand {
             Ok(request) => request,
             Err(problem) => return item::failed(&call, NAME, problem).await,
         };
-        if let Some(patch) = patch::shell::detect(&request.argv) {
+        if let Some(patch) = shell_patch::detect(&request.argv) {
             return self
                 .editor
                 .apply_shell(&call, NAME, patch, &request.cwd)

@@ -15,7 +15,7 @@ use crate::command::{CommandRunner, RequestedCommand, SandboxPermissions, Termin
 use crate::edit::PatchEditor;
 use crate::item;
 use crate::limits::{COMMAND_TIMEOUT_DEFAULT_MS, COMMAND_TIMEOUT_MAX_MS};
-use crate::patch;
+use crate::shell_patch;
 use crate::tool::{Tool, ToolConcurrency, ToolOutput};
 
 const NAME: &str = "shell_command";
@@ -85,7 +85,7 @@ impl Tool for ShellCommand {
             Ok(request) => request,
             Err(problem) => return item::failed(&call, NAME, problem).await,
         };
-        if let Some(patch) = patch::shell::detect(&request.argv) {
+        if let Some(patch) = shell_patch::detect(&request.argv) {
             return self
                 .editor
                 .apply_shell(&call, NAME, patch, &request.cwd)

@@ -5,11 +5,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
+use troupe_patch::{FileSighting, Patch, PatchPlan, PatchRoots, PlanError, plan};
 use troupe_protocol::command::FileChanges;
 
 use crate::blocking::WorkDeadline;
 use crate::digest::FileDigest;
-use crate::patch::{FileSighting, Patch, PatchPlan, PatchRoots, PlanError, plan};
 use crate::policy::EditReach;
 use crate::worker::FileWork;
 

@@ -3,10 +3,10 @@
 use std::fmt::Write as _;
 use std::path::Path;
 
+use troupe_patch::{DiffContext, difference};
 use troupe_protocol::undo::FileState;
 
 use super::DiffSide;
-use crate::patch::{DiffContext, difference};
 
 /// Returns how a file differs. Both sides are known not to be the same.
 pub(super) fn file(path: &Path, before: &DiffSide, after: &DiffSide) -> String {

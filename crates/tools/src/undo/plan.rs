@@ -10,14 +10,14 @@ use std::path::{Path, PathBuf};
 
 use nix::sys::stat::Mode;
 use nix::unistd::{getegid, geteuid};
+use troupe_patch::apply::{self, PatchStep};
+use troupe_patch::target::{FileAttributes, TargetEntry};
 use troupe_protocol::undo::{ChangedFile, FileState, UndoConflict};
 
 use super::blobs::BlobStore;
 use super::ledger::FileRestore;
 use super::work_tree_root::{PathSighting, WorkTreeRoot};
 use crate::limits::UNDO_STEPS_MAX;
-use crate::patch::apply::{self, PatchStep};
-use crate::patch::target::{FileAttributes, TargetEntry};
 
 /// What an undo will do. Everything that it overwrites is kept.
 #[derive(Debug, Default)]

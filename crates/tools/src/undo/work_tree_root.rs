@@ -7,11 +7,11 @@
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
+use troupe_patch::PlanError;
+use troupe_patch::target::{PatchTarget, TargetEntry, TargetResolver};
 use troupe_protocol::undo::FileState;
 
 use super::file_state::{other, repository, sha256, too_large};
-use crate::patch::PlanError;
-use crate::patch::target::{PatchTarget, TargetEntry, TargetResolver};
 
 /// The top of a work tree, held open.
 #[derive(Debug)]

@@ -6,7 +6,7 @@ use std::fs;
 use std::path::Path;
 
 use tempfile::TempDir;
-use troupe_tools::patch::{ParseError, Patch, PatchParser, PatchRoots, plan};
+use troupe_patch::{ParseError, Patch, PatchParser, PatchRoots, plan};
 
 use crate::fuzz::pieces::cut_text;
 use crate::fuzz::{Shape, Target};

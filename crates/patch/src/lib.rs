@@ -36,10 +36,11 @@
 //! - **One operation per file.** Two on one path are refused; a move needs no edit; an add
 //!   over an existing file replaces it and says so. Blank lines between operations are fine.
 //!
-//! Deliberately absent: approval (the caller asks between plan and apply), several
-//! environments in one patch, and any way to write that is not atomic.
+//! Deliberately absent: approval (the caller asks between plan and apply), patches that come as
+//! shell commands (`tools` recognises them), several environments in one patch, and any way to
+//! write that is not atomic.
 
-pub(crate) mod apply;
+pub mod apply;
 mod difference;
 mod edit;
 mod limits;
@@ -47,13 +48,12 @@ mod locate;
 mod note;
 mod parse;
 mod plan;
-pub mod shell;
 mod standalone;
-pub(crate) mod target;
+pub mod target;
 mod text;
 
 pub use apply::{AppliedPatch, ApplyError, FileAction};
-pub(crate) use difference::{DiffContext, difference};
+pub use difference::{DiffContext, difference};
 pub use edit::ChunkMismatch;
 pub use locate::MatchTolerance;
 pub use note::PatchNote;
@@ -63,10 +63,10 @@ pub use standalone::{StandaloneResult, run_standalone};
 pub use target::PatchRoots;
 
 /// The grammar of a patch in Lark syntax, for tools that take plain text.
-pub const GRAMMAR: &str = include_str!("patch/grammar.lark");
+pub const GRAMMAR: &str = include_str!("grammar.lark");
 
 /// What a model is told about the tool.
-pub const DESCRIPTION: &str = include_str!("patch/description.md");
+pub const DESCRIPTION: &str = include_str!("description.md");
 
 #[cfg(test)]
 mod tests;

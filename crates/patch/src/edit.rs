@@ -1,10 +1,10 @@
 //! The chunks of an update applied to one text.
 
-use super::limits::QUOTED_LINES_MAX;
-use super::locate::{MatchTolerance, find, nearest};
-use super::note::PatchNote;
-use super::parse::{ChunkLine, PatchChunk, quote};
-use super::text::{FileLine, FileText};
+use crate::limits::QUOTED_LINES_MAX;
+use crate::locate::{MatchTolerance, find, nearest};
+use crate::note::PatchNote;
+use crate::parse::{ChunkLine, PatchChunk, quote};
+use crate::text::{FileLine, FileText};
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct EditedText {

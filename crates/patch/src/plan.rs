@@ -8,13 +8,13 @@ use std::path::{Path, PathBuf};
 
 use troupe_protocol::command::{FileChange, FileChanges};
 
-use super::apply::{self, AppliedPatch, ApplyError, FileAction, PatchStep};
-use super::difference::{DiffContext, difference};
-use super::edit::{ChunkMismatch, EditedText, edit};
-use super::limits::{FILE_BYTES_MAX, SHOWN_BYTES_MAX};
-use super::note::PatchNote;
-use super::parse::{FileOp, Patch, PatchChunk};
-use super::target::{PatchRoots, PatchTarget, TargetEntry, TargetResolver};
+use crate::apply::{self, AppliedPatch, ApplyError, FileAction, PatchStep};
+use crate::difference::{DiffContext, difference};
+use crate::edit::{ChunkMismatch, EditedText, edit};
+use crate::limits::{FILE_BYTES_MAX, SHOWN_BYTES_MAX};
+use crate::note::PatchNote;
+use crate::parse::{FileOp, Patch, PatchChunk};
+use crate::target::{PatchRoots, PatchTarget, TargetEntry, TargetResolver};
 use draft::{NetChange, PatchDraft};
 
 pub use sighting::FileSighting;
@@ -77,7 +77,7 @@ impl PlanError {
         )
     }
 
-    pub(super) fn io(attempt: &'static str, path: &str, source: io::Error) -> Self {
+    pub(crate) fn io(attempt: &'static str, path: &str, source: io::Error) -> Self {
         Self::Io {
             attempt,
             path: path.to_owned(),
@@ -146,7 +146,7 @@ impl PatchPlan {
     }
 
     /// Applies, and calls `watch` before each change of the file system.
-    pub(super) fn apply_watched(self, watch: apply::Watch<'_>) -> Result<AppliedPatch, ApplyError> {
+    pub(crate) fn apply_watched(self, watch: apply::Watch<'_>) -> Result<AppliedPatch, ApplyError> {
         let mut notes = self.notes;
         notes.extend(apply::run(self.steps, watch)?);
         let mut files = self.files;

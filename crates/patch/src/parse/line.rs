@@ -1,7 +1,7 @@
 //! Classification of single lines of a patch.
 
 use super::{ChunkLine, ParseError};
-use crate::patch::limits::QUOTED_CHARS_MAX;
+use crate::limits::QUOTED_CHARS_MAX;
 
 /// `<<EOF`, `<<'EOF'` or `<<"EOF"`, perhaps after the command: models send the
 /// here-document that they would have written in a shell.

@@ -8,9 +8,9 @@
 use troupe_protocol::command::FileChange;
 
 use super::{FileAction, PlanError, look, same, shown};
-use crate::patch::apply::PatchStep;
-use crate::patch::difference::{DiffContext, difference};
-use crate::patch::target::{FileAttributes, PatchTarget, TargetEntry, TargetStamp};
+use crate::apply::PatchStep;
+use crate::difference::{DiffContext, difference};
+use crate::target::{FileAttributes, PatchTarget, TargetEntry, TargetStamp};
 
 /// One file, by its place.
 #[derive(Debug)]

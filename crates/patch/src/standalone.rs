@@ -4,8 +4,8 @@ use std::ffi::OsString;
 use std::io::Read;
 use std::path::Path;
 
-use super::limits::PATCH_BYTES_MAX;
-use super::{Patch, PatchRoots, plan};
+use crate::limits::PATCH_BYTES_MAX;
+use crate::{Patch, PatchRoots, plan};
 
 const USAGE: &str = "usage: troupe apply-patch PATCH, or the patch on standard input\n";
 

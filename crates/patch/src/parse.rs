@@ -3,8 +3,8 @@
 
 mod line;
 
-use super::limits::{OPERATIONS_MAX, PATCH_BYTES_MAX};
-pub(super) use line::quote;
+use crate::limits::{OPERATIONS_MAX, PATCH_BYTES_MAX};
+pub(crate) use line::quote;
 use line::{chunk_line, here_document_word, path_of, place_of};
 
 const BEGIN: &str = "*** Begin Patch";

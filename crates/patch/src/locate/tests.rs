@@ -1,5 +1,5 @@
 use super::*;
-use crate::patch::text::FileText;
+use crate::text::FileText;
 
 /// Finds the pattern (lines separated by `|`) and compares `at`, what was forgiven, `other`.
 fn check(

@@ -1,7 +1,7 @@
 use expect_test::{Expect, expect};
 
 use super::*;
-use crate::patch::parse::{FileOp, Patch};
+use crate::parse::{FileOp, Patch};
 
 /// Applies the chunks to the content; prints the new content, then notes, or the mismatch.
 fn check(content: &str, chunks: &str, expected: Expect) {

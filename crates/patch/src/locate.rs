@@ -4,7 +4,7 @@
 use std::borrow::Cow;
 use std::fmt;
 
-use super::text::FileLine;
+use crate::text::FileLine;
 
 /// What had to be forgiven for lines to be equal; each step forgives the former too.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]

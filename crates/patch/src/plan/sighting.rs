@@ -8,8 +8,8 @@ use nix::sys::stat::fstat;
 use serde::{Deserialize, Serialize};
 
 use super::PatchPlan;
-use crate::patch::apply::{ApplyError, PatchStep};
-use crate::patch::target::TargetStamp;
+use crate::apply::{ApplyError, PatchStep};
+use crate::target::TargetStamp;
 
 /// One file as a plan found it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

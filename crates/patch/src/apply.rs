@@ -18,8 +18,8 @@ use nix::fcntl::{OFlag, openat};
 use nix::sys::stat::{Mode, fchmod, mkdirat};
 use nix::unistd::{UnlinkatFlags, symlinkat, unlinkat};
 
-use super::note::PatchNote;
-use super::target::{FileAttributes, PatchTarget, TargetEntry, TargetStamp};
+use crate::note::PatchNote;
+use crate::target::{FileAttributes, PatchTarget, TargetEntry, TargetStamp};
 use entry_handle::{
     EntryHandle, copy_beside, create_staged, exchange, keep_owner, rename, rename_to_absent, unlink,
 };

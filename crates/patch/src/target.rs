@@ -18,8 +18,8 @@ use nix::unistd::{UnlinkatFlags, unlinkat};
 use serde::{Deserialize, Serialize};
 use troupe_process::has_named_part;
 
-use super::limits::{FILE_BYTES_MAX, RESOLVE_ATTEMPTS_MAX};
-use super::plan::PlanError;
+use crate::limits::{FILE_BYTES_MAX, RESOLVE_ATTEMPTS_MAX};
+use crate::plan::PlanError;
 
 /// Which files a patch may touch.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

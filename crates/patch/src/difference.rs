@@ -10,11 +10,11 @@ use std::time::{Duration, Instant};
 use similar::algorithms::{Capture, Compact, Replace, myers};
 use similar::{DiffOp, group_diff_ops};
 
-use super::limits::DIFF_MS_MAX;
+use crate::limits::DIFF_MS_MAX;
 
 /// How many lines around a change are shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum DiffContext {
+pub enum DiffContext {
     /// Enough to see what one patch did.
     Narrow,
     /// As much as other tools need to find the place.
@@ -31,7 +31,7 @@ impl DiffContext {
 }
 
 /// Beyond its time limit the result is right and larger than it need be.
-pub(crate) fn difference(before: &str, after: &str, context: DiffContext) -> String {
+pub fn difference(before: &str, after: &str, context: DiffContext) -> String {
     let deadline = Instant::now() + Duration::from_millis(DIFF_MS_MAX);
     let before: Vec<&str> = before.split_inclusive('\n').collect();
     let after: Vec<&str> = after.split_inclusive('\n').collect();

@@ -6,8 +6,8 @@ use std::path::Path;
 use tempfile::TempDir;
 
 use super::*;
-use crate::patch::tests::tree;
-use crate::patch::{Patch, PatchNote, PatchPlan, PatchRoots, PlanError, plan};
+use crate::tests::tree;
+use crate::{Patch, PatchNote, PatchPlan, PatchRoots, PlanError, plan};
 
 /// A directory `root` that a patch may write to, beside one that it may not.
 struct World {
@@ -410,8 +410,7 @@ fn mode_and_owner_are_kept() {
 fn a_large_file_is_refused() {
     let world = World::new(&[]);
     let file = File::create(world.path("root/big")).unwrap();
-    file.set_len(crate::patch::limits::FILE_BYTES_MAX + 1)
-        .unwrap();
+    file.set_len(crate::limits::FILE_BYTES_MAX + 1).unwrap();
     let error = world.plan("*** Update File: big\n-a\n+b\n").unwrap_err();
     assert!(matches!(error, PlanError::TooLarge { .. }), "{error}");
     world

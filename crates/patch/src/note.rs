@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use super::locate::MatchTolerance;
+use crate::locate::MatchTolerance;
 
 /// Something that was decided on the way; `Display` says it to the model.
 #[derive(Debug, Clone, PartialEq, Eq)]

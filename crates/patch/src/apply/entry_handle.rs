@@ -14,8 +14,8 @@ use nix::fcntl::{AtFlags, OFlag, RenameFlags, openat, renameat, renameat2};
 use nix::sys::stat::{Mode, fchmod, fstat, fstatat};
 use nix::unistd::{Gid, Uid, UnlinkatFlags, fchown, unlinkat};
 
-use crate::patch::limits::STAGE_ATTEMPTS_MAX;
-use crate::patch::target::FileAttributes;
+use crate::limits::STAGE_ATTEMPTS_MAX;
+use crate::target::FileAttributes;
 
 /// A name in an open directory.
 #[derive(Debug, Clone)]
