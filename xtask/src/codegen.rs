@@ -20,7 +20,7 @@ const GENERATORS: &[Generator] = &[
         update_variable: "UPDATE_SCHEMA",
     },
     Generator {
-        package: "troupe-server",
+        package: "troupe-app-server",
         filter: "generated",
         update_variable: "UPDATE_SCHEMA",
     },

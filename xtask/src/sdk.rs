@@ -13,7 +13,7 @@ use std::path::Path;
 use anyhow::{Context as _, Result};
 
 /// What the types are printed from.
-pub const SCHEMA: &str = "crates/server/schema/troupe-app-server.schema.json";
+pub const SCHEMA: &str = "crates/app-server/schema/troupe-app-server.schema.json";
 
 /// A generated file.
 pub struct File {

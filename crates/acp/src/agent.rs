@@ -23,8 +23,8 @@ use std::io;
 
 use tokio::io::{AsyncRead, AsyncWrite};
 use troupe_server::SessionPool;
-use troupe_server::limits::MESSAGE_BYTES_MAX;
-use troupe_server::rpc::{Outbox, RpcDialect, RpcError, write_lines};
+use troupe_transport::limits::RPC_MESSAGE_BYTES_MAX;
+use troupe_transport::rpc::{Outbox, RpcDialect, RpcError, write_lines};
 use troupe_transport::{LineReader, ReceivedLine};
 
 use methods::EditorConnection;
@@ -47,7 +47,7 @@ pub async fn serve(
     let (outbox, messages) = Outbox::new(RpcDialect::Tagged);
     // Ends when every outbox is gone, or when nobody reads.
     let mut writer = tokio::spawn(write_lines(messages, output));
-    let mut lines = LineReader::new(input, MESSAGE_BYTES_MAX);
+    let mut lines = LineReader::new(input, RPC_MESSAGE_BYTES_MAX);
     let mut connection = EditorConnection::new(house, about, outbox);
     let mut stop = std::pin::pin!(stop);
     let written = loop {
@@ -56,7 +56,7 @@ pub async fn serve(
                 None => break None,
                 Some(ReceivedLine::Whole(text)) => connection.take(text).await,
                 Some(ReceivedLine::TooLong { .. }) => {
-                    let message = format!("a message has more than {MESSAGE_BYTES_MAX} bytes");
+                    let message = format!("a message has more than {RPC_MESSAGE_BYTES_MAX} bytes");
                     connection.refuse_unreadable(RpcError::invalid_request(message)).await;
                 }
             },

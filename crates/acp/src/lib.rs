@@ -10,7 +10,7 @@
 //!
 //! [`agent`] is our side when an editor is the client; in [`backend`] we are the client. The
 //! types of the wire are those of the official schema; the messages around them are
-//! [`troupe_server::rpc`].
+//! [`troupe_transport::rpc`].
 //!
 //! Deliberately absent: any decision. What a session may do, whom it asks and when it is over
 //! is decided below; here it is only said in another language.

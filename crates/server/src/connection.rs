@@ -20,7 +20,7 @@ use crate::lobby::{ConnectionEntry, ConnectionPeer, ConnectionPlaces};
 use crate::unix_socket::{UnixSocket, speaks_for_user};
 
 /// A network connection, without TLS or with it.
-pub(crate) type NetStream = Either<TcpStream, Box<TlsStream<TcpStream>>>;
+pub type NetStream = Either<TcpStream, Box<TlsStream<TcpStream>>>;
 
 /// A place where connections arrive.
 trait ConnectionSource: Send + Sync {
@@ -77,7 +77,7 @@ impl ConnectionSource for UnixSocket {
 /// Serves each connection by a task of its own, until it is told to stop; then waits for
 /// those that are open. Whoever serves admits it when it has shown who it is; until then it is
 /// cut off when its time is up, or when others need its place in the lobby.
-pub(crate) async fn accept_net<F>(
+pub async fn accept_net<F>(
     listener: TcpListener,
     keepalive: Duration,
     tls: Option<TlsAcceptor>,
@@ -116,7 +116,7 @@ async fn secure(stream: TcpStream, tls: Option<TlsAcceptor>) -> Option<NetStream
 }
 
 /// As [`accept_net`], for processes of the same user that no sandbox holds.
-pub(crate) async fn accept_unix<F>(
+pub async fn accept_unix<F>(
     socket: UnixSocket,
     places: ConnectionPlaces,
     ending: CancellationToken,

@@ -12,7 +12,7 @@ use troupe_transport::HostPort;
 const LOCAL_NAMES: [&str; 3] = ["localhost", "127.0.0.1", "::1"];
 
 #[derive(Debug, Clone, Default)]
-pub(crate) struct OriginGuard {
+pub struct OriginGuard {
     /// Hosts, without ports, that a request may be addressed to.
     pub hosts: Vec<String>,
     /// Origins, such as `https://example.org`, whose pages may come.
@@ -20,7 +20,7 @@ pub(crate) struct OriginGuard {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub(crate) enum ForeignRequest {
+pub enum ForeignRequest {
     #[error("the request is addressed to no host; send a Host header")]
     NoHost,
     #[error("host {host:?} is not a name of this server; allow it with --allow-host")]
@@ -31,7 +31,7 @@ pub(crate) enum ForeignRequest {
 
 impl OriginGuard {
     /// Looks at who a request is addressed to, and where it comes from.
-    pub(crate) fn check(&self, uri: &Uri, headers: &HeaderMap) -> Result<(), ForeignRequest> {
+    pub fn check(&self, uri: &Uri, headers: &HeaderMap) -> Result<(), ForeignRequest> {
         let header = |name| headers.get(name).map(|value| value.to_str());
         let authority = match (uri.authority(), header(HOST)) {
             (Some(authority), _) => authority.as_str(),

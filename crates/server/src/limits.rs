@@ -99,46 +99,6 @@ pub const THREADS_LOOK_INTERVAL_MS: u64 = 30_000;
 /// How long a tree may take to say that nothing runs in it. Then it stays.
 pub const THREAD_QUIET_MS_MAX: u64 = 1_000;
 
-/// Messages to one peer that wait to be written. Over it whoever has more waits: the peer then
-/// falls behind the session, and is told the same in fewer words.
-pub const OUTBOX_QUEUED_MAX: usize = 128;
-
-/// What is written to a peer at once.
-pub const WRITE_BATCH_BYTES_MAX: usize = 64 * 1024;
-
-/// Requests of one client that are worked on. Over it they are answered as overload.
-pub const REQUESTS_MAX: usize = 128;
-
-/// How long the requests of a client that has closed its end may still take. Then they are
-/// dropped.
-pub const FINISH_MS_MAX: u64 = 5_000;
-
-/// What concerns all clients and waits for one of them to read. Over it that client is told how
-/// much it missed.
-pub const NEWS_QUEUED_MAX: usize = 1_024;
-
-/// One message of a client. A longer one is answered with an error.
-pub const MESSAGE_BYTES_MAX: usize = 32 * 1024 * 1024;
-
-/// Requests about a running thread that wait for their place among its events. Over it the
-/// next one waits.
-pub const SUBSCRIPTION_REQUESTS_QUEUED_MAX: usize = 32;
-
-/// How long a wait for agents takes that does not say it.
-pub const AGENT_WAIT_MS_DEFAULT: u64 = 10 * 60 * 1_000;
-
-/// A file that a client reads. In base64 it fits into one message.
-pub const FILE_BYTES_MAX: u64 = 16 * 1024 * 1024;
-
-/// Entries of a directory that a client reads. Over it there is an error.
-pub const DIRECTORY_ENTRIES_MAX: usize = 50_000;
-
-/// Rows of a list that asks for no number.
-pub const LIST_ROWS_DEFAULT: usize = 25;
-
-/// Directories that a list of threads is filtered by. More are refused.
-pub const CWD_FILTERS_MAX: usize = 256;
-
 /// How often the log of a session that another process works with is looked at by who waits.
 pub const MCP_LOOK_INTERVAL_MS: u64 = 500;
 
@@ -167,66 +127,6 @@ pub const MCP_PAGE_BYTES_MAX: usize = 64_000;
 /// How far into a line of a log the kind of its event is looked for. Ids stand before it.
 pub const MCP_LINE_HEAD_BYTES: usize = 512;
 
-/// How long a command of a client runs if nobody says. Then it is ended.
-pub const COMMAND_TIME_MS_DEFAULT: u64 = 10_000;
-
-/// Output of each stream of a client's command that counts if nobody says.
-pub const COMMAND_OUTPUT_BYTES_DEFAULT: u64 = 1024 * 1024;
-
-/// Output of each stream that is kept until the command's end, however much was asked for.
-pub const COMMAND_OUTPUT_COLLECTED_BYTES_MAX: u64 = 16 * 1024 * 1024;
-
-/// Requests about a client's command that wait for it. Over it the next one waits.
-pub const COMMAND_ORDERS_QUEUED_MAX: usize = 32;
-
-/// Directories that one search looks below. More are refused.
-pub const SEARCH_ROOTS_MAX: usize = 64;
-
-/// Files and directories that a search looks at; what a session keeps of them is some tens of
-/// megabytes. What comes behind is not found.
-pub const SEARCH_PATHS_MAX: usize = 400_000;
-
-/// Files that a search returns.
-pub const SEARCH_RESULTS_MAX: usize = 50;
-
-/// Characters of a query that count.
-pub const SEARCH_QUERY_CHARS_MAX: usize = 256;
-
-/// Search sessions of one client. More are refused.
-pub const SEARCH_SESSIONS_MAX: usize = 4;
-
-/// Files of one copy. Over it there is an error, and those before are copied.
-pub const COPY_ENTRIES_MAX: usize = 100_000;
-
-/// Paths that one client watches. More are refused.
-pub const WATCHES_MAX: usize = 64;
-
-/// How long changes are gathered before they are told in one piece.
-pub const WATCH_GATHER_MS: u64 = 50;
-
-/// Files that git does not know and that a difference to the remote shows. Over it there is an
-/// error.
-pub const DIFF_NEW_FILES_MAX: usize = 200;
-
-/// Conversations that are read from the index at once to add up their tokens.
-pub const USAGE_PAGE_ROWS: usize = 100;
-
-/// Tools that a client brings for one thread. More are refused, as is each that is over one of
-/// the bounds below.
-pub const DYNAMIC_TOOLS_MAX: usize = 128;
-
-/// What providers take as the name of a function.
-pub const DYNAMIC_TOOL_NAME_BYTES_MAX: usize = 64;
-
-/// The description of one of them, and its schema.
-pub const DYNAMIC_TOOL_DESCRIPTION_BYTES_MAX: usize = 8 * 1024;
-pub const DYNAMIC_TOOL_SCHEMA_BYTES_MAX: usize = 64 * 1024;
-
-/// All of them together: they go with every request to the model.
-pub const DYNAMIC_TOOLS_BYTES_MAX: usize = 256 * 1024;
-
-/// How much longer than it may be a message is read, so that it is answered.
-pub(crate) const MESSAGE_SLACK_BYTES: usize = 1024 * 1024;
 /// Messages that are sent at once at most.
 pub(crate) const GRPC_BATCH_MESSAGES_MAX: usize = OUTGOING_QUEUED_MAX;
 

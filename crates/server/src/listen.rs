@@ -72,7 +72,7 @@ pub trait StopSignal: Send {
 
 /// Addresses that are bound, and what is asked of those who come.
 #[derive(Debug)]
-pub(crate) struct BoundListeners {
+pub struct BoundListeners {
     pub listeners: Vec<BoundListener>,
     pub guard: OriginGuard,
     /// There is one if anything listens on the network.
@@ -82,7 +82,7 @@ pub(crate) struct BoundListeners {
 }
 
 #[derive(Debug)]
-pub(crate) enum BoundListener {
+pub enum BoundListener {
     Stdio,
     Unix(SessionAddress, UnixSocket),
     Net(SessionAddress, NetProtocol, TcpListener),
@@ -90,7 +90,7 @@ pub(crate) enum BoundListener {
 
 impl ListenOptions {
     /// Refuses addresses that cannot be served. `instead` is how the others are written.
-    pub(crate) fn only(
+    pub fn only(
         self,
         is_served: impl Fn(&SessionAddress) -> bool,
         instead: &'static str,
@@ -106,7 +106,7 @@ impl ListenOptions {
 }
 
 impl BoundListeners {
-    pub(crate) async fn bind(options: ListenOptions) -> Result<Self, ListenError> {
+    pub async fn bind(options: ListenOptions) -> Result<Self, ListenError> {
         let mut listeners = Vec::new();
         let mut guard = OriginGuard {
             hosts: options
@@ -153,7 +153,7 @@ impl BoundListeners {
     }
 
     /// Returns where clients find the listeners, ports that the system chose included.
-    pub(crate) fn addresses(&self) -> impl Iterator<Item = SessionAddress> {
+    pub fn addresses(&self) -> impl Iterator<Item = SessionAddress> {
         self.listeners.iter().map(|listener| match listener {
             BoundListener::Stdio => SessionAddress::Stdio,
             BoundListener::Unix(address, _) | BoundListener::Net(address, ..) => address.clone(),
@@ -162,7 +162,7 @@ impl BoundListeners {
 }
 
 /// What a client can choose when it sets TLS up.
-pub(crate) fn offers(protocol: NetProtocol) -> &'static [&'static [u8]] {
+pub fn offers(protocol: NetProtocol) -> &'static [&'static [u8]] {
     match protocol {
         NetProtocol::Tcp => &[],
         NetProtocol::WebSocket => &[b"http/1.1"],

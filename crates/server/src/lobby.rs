@@ -22,7 +22,7 @@ use crate::limits::{STRANGERS_MAX, STRANGERS_PER_PEER_MAX};
 
 /// Who is at the other end, as far as the kernel knows it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(crate) enum ConnectionPeer {
+pub enum ConnectionPeer {
     /// A process of this machine's user, at a Unix socket.
     User,
     /// A machine, or a network of IPv6, in which every machine has many addresses.
@@ -30,7 +30,7 @@ pub(crate) enum ConnectionPeer {
 }
 
 impl ConnectionPeer {
-    pub(crate) fn at(address: IpAddr) -> Self {
+    pub fn at(address: IpAddr) -> Self {
         Self::Net(match address.to_canonical() {
             IpAddr::V6(address) => {
                 let network = u128::from(address) & !u128::from(u64::MAX);
@@ -43,7 +43,7 @@ impl ConnectionPeer {
 
 /// The lobby and the places of one server.
 #[derive(Debug, Clone)]
-pub(crate) struct ConnectionPlaces {
+pub struct ConnectionPlaces {
     lobby: Arc<Mutex<Lobby>>,
     places: Arc<Semaphore>,
 }
@@ -65,7 +65,7 @@ struct UnprovenConnection {
 /// How one connection stands; a clone is the same connection. The last one to be dropped gives
 /// its place up.
 #[derive(Debug, Clone)]
-pub(crate) struct ConnectionEntry(Arc<ConnectionEntryState>);
+pub struct ConnectionEntry(Arc<ConnectionEntryState>);
 
 #[derive(Debug)]
 struct ConnectionEntryState {
@@ -80,10 +80,10 @@ struct ConnectionEntryState {
 /// Everybody who is in has shown the token, and there is no place left.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("all places are taken; there may be one later")]
-pub(crate) struct PlacesTaken;
+pub struct PlacesTaken;
 
 impl ConnectionPlaces {
-    pub(crate) fn new(count: usize) -> Self {
+    pub fn new(count: usize) -> Self {
         Self {
             lobby: Arc::default(),
             places: Arc::new(Semaphore::new(count)),
@@ -91,7 +91,7 @@ impl ConnectionPlaces {
     }
 
     /// Lets a connection into the lobby, and sends somebody away if that is too many.
-    pub(crate) fn enter(&self, peer: ConnectionPeer, time: Duration) -> ConnectionEntry {
+    pub fn enter(&self, peer: ConnectionPeer, time: Duration) -> ConnectionEntry {
         let sent_away = CancellationToken::new();
         let number = lock(&self.lobby).enter(peer, sent_away.clone());
         ConnectionEntry(Arc::new(ConnectionEntryState {
@@ -151,7 +151,7 @@ impl Lobby {
 
 impl ConnectionEntry {
     /// Gives a connection its place, once it has shown who it is. It keeps the place.
-    pub(crate) fn admit(&self) -> Result<(), PlacesTaken> {
+    pub fn admit(&self) -> Result<(), PlacesTaken> {
         let mut place = lock(&self.0.place);
         if place.is_none() {
             let free = Arc::clone(&self.0.places.places).try_acquire_owned();
@@ -164,7 +164,7 @@ impl ConnectionEntry {
 
     /// Returns when the connection has to go: it was in the lobby for too long, or others came.
     /// Never for one that was admitted. Safe to cancel.
-    pub(crate) async fn over(&self) {
+    pub async fn over(&self) {
         let entry = &self.0;
         tokio::select! {
             biased;

@@ -35,7 +35,7 @@ use troupe_store::SessionStore;
 
 use crate::limits::HOUSE_REQUESTS_QUEUED_MAX;
 use actor::{PoolActor, PoolRequest};
-pub(crate) use members::{dead_agent_advice, place_of};
+pub use members::{dead_agent_advice, place_of};
 pub use root_session::{RootSession, SessionRefusal};
 
 /// Whoever knows models, tools and files.
@@ -140,7 +140,7 @@ impl SessionPool {
     /// Returns the same pool for clients that run tools: a thread that is brought back, or
     /// forked off another, offers those that the log knows.
     #[must_use]
-    pub(crate) fn for_tool_clients(self) -> Self {
+    pub fn for_tool_clients(self) -> Self {
         Self {
             kept_tools: ResumedTools::Offered,
             ..self
@@ -159,7 +159,7 @@ impl SessionPool {
     }
 
     /// Opens a new thread with tools that its clients run.
-    pub(crate) async fn start_with(
+    pub async fn start_with(
         &self,
         request: ConfigureSession,
         tools: Vec<DynamicTool>,

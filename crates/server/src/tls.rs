@@ -68,7 +68,7 @@ impl TlsIdentity {
 
     /// Returns what takes a connection over. `protocols` are those that a client may choose
     /// from, the best first.
-    pub(crate) fn acceptor(&self, protocols: &[&[u8]]) -> TlsAcceptor {
+    pub fn acceptor(&self, protocols: &[&[u8]]) -> TlsAcceptor {
         let mut config = ServerConfig::clone(&self.config);
         config.alpn_protocols = protocols.iter().map(|name| name.to_vec()).collect();
         TlsAcceptor::from(Arc::new(config))

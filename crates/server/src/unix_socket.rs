@@ -16,7 +16,7 @@ const SOCKET_MODE: u32 = 0o600;
 
 /// A listening socket. Dropping it removes the file.
 #[derive(Debug)]
-pub(crate) struct UnixSocket {
+pub struct UnixSocket {
     pub listener: UnixListener,
     path: PathBuf,
     /// Tells our file from one that somebody put in its place.

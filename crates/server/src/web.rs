@@ -23,7 +23,7 @@ use crate::token::AccessToken;
 
 /// Serves the requests of one connection, until it is closed, handed over, or told to end. Its
 /// requests have its entry among their extensions.
-pub(crate) async fn serve_http(
+pub async fn serve_http(
     router: Router,
     stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
     entry: ConnectionEntry,
@@ -50,7 +50,7 @@ pub(crate) async fn serve_http(
 }
 
 /// Refuses requests that a page of somebody else's may have made.
-pub(crate) async fn check(
+pub async fn check(
     State(guard): State<Arc<OriginGuard>>,
     request: Request,
     next: Next,
@@ -62,7 +62,7 @@ pub(crate) async fn check(
 }
 
 /// Gives a connection its place that the kernel knows to be the user's, with its first request.
-pub(crate) async fn admit_user(
+pub async fn admit_user(
     Extension(entry): Extension<ConnectionEntry>,
     request: Request,
     next: Next,
@@ -74,12 +74,12 @@ pub(crate) async fn admit_user(
 }
 
 /// Says that there is no place, however right the token is.
-pub(crate) fn no_place(full: PlacesTaken) -> Response {
+pub fn no_place(full: PlacesTaken) -> Response {
     (StatusCode::SERVICE_UNAVAILABLE, format!("{full}\n")).into_response()
 }
 
 /// Refuses who does not show the token.
-pub(crate) async fn show_token(
+pub async fn show_token(
     State(token): State<Arc<AccessToken>>,
     Extension(entry): Extension<ConnectionEntry>,
     request: Request,

@@ -1,5 +1,5 @@
 //! Moves the queue pair over byte streams: one JSON object per line, in both directions,
-//! for both ends.
+//! for both ends. [`rpc`] has JSON-RPC for those who speak that.
 //!
 //! ```text
 //!   client                                   engine
@@ -19,6 +19,7 @@
 
 pub mod grpc;
 pub mod limits;
+pub mod rpc;
 pub mod sse;
 
 mod address;

@@ -25,3 +25,10 @@ pub const BLAME_LINE_BYTES_MAX: usize = 64 * 1024;
 pub const BLAME_PROBES_MAX: usize = 128;
 /// Bytes of an unknown type that a refusal quotes; the rest is cut.
 pub(crate) const SHOWN_TYPE_BYTES_MAX: usize = 64;
+
+/// Messages to one peer that wait to be written. Over it whoever has more waits: the peer then
+/// falls behind the session, and is told the same in fewer words.
+pub const OUTBOX_QUEUED_MAX: usize = 128;
+
+/// One JSON-RPC message of a peer. A longer one is answered with an error.
+pub const RPC_MESSAGE_BYTES_MAX: usize = 32 * 1024 * 1024;

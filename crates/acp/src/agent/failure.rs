@@ -5,7 +5,7 @@ use serde_json::json;
 use troupe_protocol::error::ErrorInfo;
 use troupe_protocol::event::ErrorEvent;
 use troupe_server::OpenError;
-use troupe_server::rpc::RpcError;
+use troupe_transport::rpc::RpcError;
 
 /// What somebody does who has no key: there is nothing here to log in with.
 const HOW_TO_GET_A_KEY: &str = "set it in the environment of the editor, or choose a provider that \

@@ -19,8 +19,8 @@ use serde_json::value::RawValue;
 use tokio::task::JoinSet;
 use troupe_protocol::SessionId;
 use troupe_protocol::discard;
-use troupe_server::rpc::{IncomingMessage, Outbox, RequestId, RpcError, codes, decode};
 use troupe_server::{RootSession, SessionPool};
+use troupe_transport::rpc::{IncomingMessage, Outbox, RequestId, RpcError, codes, decode};
 
 use super::opening::{self, OpenSessionRequest};
 use super::peer::EditorPeer;

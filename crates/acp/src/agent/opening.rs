@@ -10,9 +10,9 @@ use serde_json::{Map, Value, json};
 use troupe_protocol::SessionId;
 use troupe_protocol::op::ConfigureSession;
 use troupe_protocol::session::TurnOverrides;
-use troupe_server::rpc::RpcError;
 use troupe_server::{RootSession, SessionPool};
 use troupe_store::{ListQuery, SessionSummary};
+use troupe_transport::rpc::RpcError;
 
 use super::failure;
 use crate::text::one_line;

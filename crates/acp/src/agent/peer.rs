@@ -7,7 +7,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use tokio_util::sync::CancellationToken;
 use troupe_protocol::discard;
-use troupe_server::rpc::{Outbox, PeerGone, RequestId, RpcError};
+use troupe_transport::rpc::{Outbox, PeerGone, RequestId, RpcError};
 
 const CANCEL_REQUEST: &str = "$/cancel_request";
 

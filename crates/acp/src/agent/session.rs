@@ -27,7 +27,7 @@ use troupe_protocol::policy::CollaborationMode;
 use troupe_protocol::session::TurnOverrides;
 use troupe_protocol::{CallId, Event, EventMsg, Op, PendingQuestion, SubmissionId, TaskOutcome};
 use troupe_server::RootSession;
-use troupe_server::rpc::{PeerGone, RequestId, RpcError};
+use troupe_transport::rpc::{PeerGone, RequestId, RpcError};
 
 use super::children::ChildReaders;
 use super::failure;

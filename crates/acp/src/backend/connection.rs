@@ -19,7 +19,7 @@ use tokio::sync::{mpsc, watch};
 use troupe_process::{CommandSpec, Launcher, SpawnError};
 use troupe_protocol::discard;
 use troupe_protocol::usage::TokenUsage;
-use troupe_server::rpc::{Outbox, RequestId, RpcDialect, RpcError};
+use troupe_transport::rpc::{Outbox, RequestId, RpcDialect, RpcError};
 
 use super::io_pump::{AcpLineBuffer, IoPump};
 use super::usage::UsageCounter;

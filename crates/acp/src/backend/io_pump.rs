@@ -14,7 +14,7 @@ use tokio::time::{Duration, Instant, sleep_until};
 use troupe_process::{Process, ProcessEvent, ProcessExit};
 use troupe_protocol::command::OutputStream;
 use troupe_protocol::discard;
-use troupe_server::rpc::{IncomingMessage, Outbox, RequestId, RpcError, codes, decode};
+use troupe_transport::rpc::{IncomingMessage, Outbox, RequestId, RpcError, codes, decode};
 
 use super::connection::{PermissionQuestion, ProgramUpdate, TextPiece};
 use crate::limits::{BACKEND_CANCEL_MS_MAX, BACKEND_MESSAGE_BYTES_MAX};

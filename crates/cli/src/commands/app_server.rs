@@ -8,9 +8,9 @@ use std::sync::Arc;
 use clap::Args;
 use tokio_util::sync::CancellationToken;
 use tracing::Instrument as _;
+use troupe_app_server::{AppListener, AppServer};
 use troupe_protocol::session::SessionSource;
 use troupe_server::SessionPool;
-use troupe_server::app::{AppListener, AppServer};
 use troupe_transport::{NetProtocol, SessionAddress};
 
 use crate::arguments::{ConfigOverrides, LayerSelection};

@@ -5,6 +5,10 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use serde_json::{Map, Value, json};
+use troupe_app_server::{
+    CommandWorkplace, EffectiveSetting, HostServices, KeyStatus, SettingSource, SettingsChange,
+    SettingsWriteResult, TakeoverResult, WriteRefusal,
+};
 use troupe_config::{ConfigEntry, KeyPath, ValueLayer, ValuePlace};
 use troupe_engine::skills::{CatalogueFreshness, Skill};
 use troupe_import::takeover::ImportIdentity;
@@ -15,10 +19,6 @@ use troupe_protocol::catalogue::ModelEntry;
 use troupe_protocol::event::{SkillSummary, SkillsEntry};
 use troupe_protocol::mcp::McpOffer;
 use troupe_protocol::policy::SandboxPolicy;
-use troupe_server::app::{
-    CommandWorkplace, EffectiveSetting, HostServices, KeyStatus, SettingSource, SettingsChange,
-    SettingsWriteResult, TakeoverResult, WriteRefusal,
-};
 use troupe_tools::{ToolSource as _, sandbox_variables};
 
 use super::session_factory::SharedSessionFactory;

@@ -1,10 +1,10 @@
 //! Changes to the user's configuration that a client asks for: tried first, then written.
 
-use troupe_config::{Config, KeyPath, ValueLayer, check_key};
-use troupe_server::app::{
+use troupe_app_server::{
     EffectiveSetting, OverriddenSetting, SettingMerge, SettingsChange, SettingsWriteResult,
     WriteRefusal,
 };
+use troupe_config::{Config, KeyPath, ValueLayer, check_key};
 
 use super::Wiring;
 use super::host_services::setting;

@@ -9,7 +9,7 @@ use super::SessionPool;
 impl SessionPool {
     /// Returns the root of the tree that a session belongs to; `None` for a session that is in
     /// no tree.
-    pub(crate) async fn root_of(
+    pub async fn root_of(
         &self,
         session: SessionId,
     ) -> Result<Option<SessionId>, troupe_store::StoreError> {
@@ -38,10 +38,7 @@ impl SessionPool {
 /// Returns where a conversation is now, for a child that branches off there: the task that runs, or
 /// ran last, and how many items the model knows. One that is kept nowhere, or never had a task, is
 /// nowhere.
-pub(crate) async fn place_of(
-    house: &SessionPool,
-    session: SessionId,
-) -> Option<(SubmissionId, u32)> {
+pub async fn place_of(house: &SessionPool, session: SessionId) -> Option<(SubmissionId, u32)> {
     let store = house.store().ok()?;
     let live = store.read_live(session).await.ok()?;
     let mut task = None;
@@ -63,7 +60,7 @@ pub(crate) async fn place_of(
 }
 
 /// Tells a person why an agent takes no message, and what to do.
-pub(crate) fn dead_agent_advice(why: UndeliverableReason) -> &'static str {
+pub fn dead_agent_advice(why: UndeliverableReason) -> &'static str {
     match why {
         UndeliverableReason::Closed => "the agent is closed; `troupe agents resume` brings it back",
         UndeliverableReason::Pruned => "the agent was pruned; only its result is left",

@@ -76,7 +76,7 @@ impl RootSession {
     }
 
     /// Has a client be asked to run its tools, from now on and for what waits already.
-    pub(crate) fn follow_tools(&self) -> ClientCallSubscriber {
+    pub fn follow_tools(&self) -> ClientCallSubscriber {
         self.0.desk.follow()
     }
 

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
 use clap::{Args, Subcommand};
-use troupe_server::app::schema;
+use troupe_app_server::schema;
 
 use crate::failure::{CommandExit, CommandFailure, Outcome};
 

@@ -1,8 +1,8 @@
 //! What is asked of a child goes to that child.
 
 use serde_json::{Value, json};
+use troupe_app_server::AppServer;
 use troupe_protocol::policy::ApprovalPolicy;
-use troupe_server::app::AppServer;
 use troupe_testkit::Stage;
 
 use super::client::{Client, app, saying};

@@ -10,8 +10,8 @@ use tokio::io::{
 };
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
+use troupe_app_server::AppServer;
 use troupe_server::SessionPool;
-use troupe_server::app::AppServer;
 use troupe_testkit::Stage;
 
 use super::office::PlainOffice;

@@ -3,7 +3,7 @@
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
 use serde_json::{Value, json};
-use troupe_server::app::AppServer;
+use troupe_app_server::AppServer;
 use troupe_testkit::Stage;
 
 use super::client::{Client, app};

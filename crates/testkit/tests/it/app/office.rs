@@ -5,15 +5,15 @@ use std::path::{Path, PathBuf};
 
 use async_trait::async_trait;
 use serde_json::{Map, Value};
+use troupe_app_server::{
+    CommandWorkplace, EffectiveSetting, HostServices, KeyStatus, SettingsChange,
+    SettingsWriteResult, TakeoverResult, WriteRefusal,
+};
 use troupe_process::{Launcher, LauncherOptions};
 use troupe_protocol::catalogue::ModelEntry;
 use troupe_protocol::event::SkillsEntry;
 use troupe_protocol::mcp::McpOffer;
 use troupe_protocol::policy::SandboxPolicy;
-use troupe_server::app::{
-    CommandWorkplace, EffectiveSetting, HostServices, KeyStatus, SettingsChange,
-    SettingsWriteResult, TakeoverResult, WriteRefusal,
-};
 
 #[derive(Debug)]
 pub struct PlainOffice {

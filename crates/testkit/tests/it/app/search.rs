@@ -1,7 +1,7 @@
 //! `fuzzyFileSearch`: files found by pieces of their paths.
 
 use serde_json::{Value, json};
-use troupe_server::app::AppServer;
+use troupe_app_server::AppServer;
 use troupe_testkit::Stage;
 
 use super::client::{Client, app};

@@ -12,7 +12,7 @@ use tokio_tungstenite::tungstenite::Message;
 use tokio_tungstenite::tungstenite::client::IntoClientRequest;
 use tokio_tungstenite::{WebSocketStream, client_async};
 use tokio_util::sync::CancellationToken;
-use troupe_server::app::{AppListener, AppServer};
+use troupe_app_server::{AppListener, AppServer};
 use troupe_server::{ListenOptions, ListenReach};
 
 use super::client::Client;
