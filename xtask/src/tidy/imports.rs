@@ -12,7 +12,8 @@ const ROOMS: &[(&str, &[&str])] = &[
     ("config", &[]),
     ("model", &["protocol"]),
     ("process", &["protocol"]),
-    ("store", &["protocol"]),
+    ("tree", &["protocol"]),
+    ("store", &["protocol", "tree"]),
     ("transport", &["protocol"]),
     ("import", &["protocol", "store"]),
     ("tools", &["protocol", "process"]),
@@ -21,13 +22,14 @@ const ROOMS: &[(&str, &[&str])] = &[
     (
         "agents",
         &[
-            "protocol", "model", "tools", "store", "engine", "process", "config",
+            "protocol", "tree", "model", "tools", "store", "engine", "process", "config",
         ],
     ),
     (
         "server",
         &[
             "protocol",
+            "tree",
             "transport",
             "process",
             "engine",
@@ -57,6 +59,7 @@ const ROOMS: &[(&str, &[&str])] = &[
         "cli",
         &[
             "protocol",
+            "tree",
             "config",
             "model",
             "process",
@@ -78,6 +81,7 @@ const ROOMS: &[(&str, &[&str])] = &[
         "testkit",
         &[
             "protocol",
+            "tree",
             "config",
             "model",
             "process",

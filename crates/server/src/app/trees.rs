@@ -11,8 +11,6 @@ pub(super) use changes::{present, tree_notification};
 use std::time::Duration;
 
 use tokio_util::sync::CancellationToken;
-use troupe_agents::tree::command::{SendUrgency, StopMode};
-use troupe_agents::tree::effect::WaitEnd;
 use troupe_agents::tree_access::{
     AgentScope, CallbackChoice, SpawnContext, SpawnRequest, TreeError, TreeStopRequest, WaitTargets,
 };
@@ -20,6 +18,8 @@ use troupe_protocol::agent::AgentOrigin;
 use troupe_protocol::spawn::HistoryShare;
 use troupe_protocol::tree::{AgentMessage, CallbackMode, OnParentInterrupt};
 use troupe_protocol::{AgentId, SubmissionId};
+use troupe_tree::command::{SendUrgency, StopMode};
+use troupe_tree::effect::WaitEnd;
 
 use super::call::{Handling, MethodCall};
 use super::connection::AppConnection;

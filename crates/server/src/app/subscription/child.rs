@@ -4,13 +4,13 @@
 //! is read.
 
 use troupe_agents::TreeAccess;
-use troupe_agents::tree::command::{SendUrgency, StopMode};
-use troupe_agents::tree::effect::DeliveryReceipt;
 use troupe_agents::tree_access::{SendOutcome, TreeStopRequest};
 use troupe_protocol::input::UserInput;
 use troupe_protocol::session::TurnOverrides;
 use troupe_protocol::tree::AgentMessage;
 use troupe_protocol::{Event, EventMsg, SessionId, StopVerb, SubmissionId};
+use troupe_tree::command::{SendUrgency, StopMode};
+use troupe_tree::effect::DeliveryReceipt;
 
 use super::{NewTurn, ThreadControl, check_turn, running};
 use crate::app::call::MethodReply;

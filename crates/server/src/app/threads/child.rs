@@ -1,24 +1,23 @@
 //! Threads that are children: found through the tree that they belong to, and followed alone
 //! by clients that do not follow the tree.
 
-use troupe_agents::tree::CurrentStatus;
 use troupe_agents::tree_access::AgentView;
 use troupe_protocol::SessionId;
+use troupe_tree::CurrentStatus;
 
 use super::open::{ResumedThread, open_thread, subscribe, subscription_start, usage};
 use super::storage;
 use crate::app::connection::AppConnection;
 use crate::app::history::StoredThread;
-use crate::app::questions;
 use crate::app::subscription::{
     ChildScope, SubscriptionScope, SubscriptionStart, ThreadSubscription,
 };
 use crate::app::translate::EventTranslator;
-use crate::app::trees;
 use crate::app::wire::policy::{ApprovalsReviewer, ReasoningEffort as Effort};
 use crate::app::wire::thread::{
     Thread, ThreadOpenResponse, ThreadResumeParams, ThreadSettings, ThreadStatus,
 };
+use crate::app::{questions, trees};
 use crate::rpc::RpcError;
 use crate::session_pool;
 
