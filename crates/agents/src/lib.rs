@@ -2,16 +2,16 @@
 //!
 //! ```text
 //! families (tools) ─┐
-//! UIs ──────────────┴─► TreeAccess ─► supervisor ─► tree (pure: decides)
+//! UIs ──────────────┴─► TreeAccess ─► supervisor ─► troupe-tree (pure: decides)
 //!                                  │  └─────► callback, rights, watchdog (pure: texts, rules)
 //!                                  └────────► engine (one session per agent)
 //! ```
 //!
 //! [`roles`] reads the files that describe kinds of children: prompt, model, tools, rights.
-//! [`tree`] decides, purely, what happens to the agents of one tree. [`supervisor`] performs
-//! it. [`desk`] gives one caller access to the tree; the tools of all [`families`] are thin
-//! faces over it. [`configurator`] adds all this to a session; a [`RootDeps`] is that, for one
-//! root.
+//! The crate `troupe-tree` decides, purely, what happens to the agents of one tree; the
+//! [`supervisor`] performs it. [`tree_access`] gives one caller access to the tree; the tools of
+//! all [`families`] are thin faces over it. [`configurator`] adds all this to a session; a
+//! [`RootDeps`] is that, for one root.
 //!
 //! Deliberately absent: how a turn runs, provider names, rendering, the environment and the
 //! home directory; paths come in as arguments.
@@ -24,7 +24,6 @@ mod rights;
 pub mod roles;
 mod root_deps;
 pub mod supervisor;
-pub mod tree;
 pub mod tree_access;
 mod watchdog;
 

@@ -56,11 +56,10 @@ use tokio::sync::{mpsc, oneshot};
 use tokio::time::{Instant, Interval, MissedTickBehavior, interval_at};
 use troupe_engine::{ActivityHandle, OrderSender};
 use troupe_protocol::agent::AgentStatus;
-use troupe_protocol::discard;
 use troupe_protocol::result::TaskResult;
 use troupe_protocol::session::TurnContext;
 use troupe_protocol::tree::{AgentMessage, MessageId, TimeMs};
-use troupe_protocol::{AgentId, SessionId, SubmissionId};
+use troupe_protocol::{AgentId, SessionId, SubmissionId, discard};
 
 pub use arrivals::{ChildArrival, ChildArrivals};
 pub(crate) use fork_rights::SourceRights;
@@ -81,9 +80,9 @@ use task_children::TaskChildren;
 use waits::PendingWaits;
 
 use crate::limits::SWEEP_INTERVAL;
-use crate::tree::Tree;
-use crate::tree::command::{TaskReport, TreeAction, TreeCommand};
 use crate::watchdog::WatchdogTimers;
+use troupe_tree::Tree;
+use troupe_tree::command::{TaskReport, TreeAction, TreeCommand};
 
 #[derive(Debug)]
 pub(crate) struct Supervisor {

@@ -35,12 +35,12 @@ pub use view::{
     AgentView, FinishedTarget, NoteSet, ReceivedMessage, SendOutcome, SpawnedAgent, StopEntry,
     StopOutcome, WaitReport, WatchdogAction, WatchdogOutcome,
 };
-pub use words::{WAITS_FOR_CHILD, status_detail};
+pub use words::status_detail;
 
 use crate::supervisor::TreeHandle;
 use crate::supervisor::input::{TreeRequest, WaitRequest};
-use crate::tree::command::{SendUrgency, SpawnCaller, StopMode, WaitCondition};
-use crate::tree::status::CurrentStatus;
+use troupe_tree::command::{SendUrgency, SpawnCaller, StopMode, WaitCondition};
+use troupe_tree::status::CurrentStatus;
 
 /// What a stopped agent is told when a person has it go on.
 pub const GO_ON: &str = "You were stopped before your task was done. What you had done until \

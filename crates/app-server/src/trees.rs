@@ -11,8 +11,6 @@ pub(super) use changes::{present, tree_notification};
 use std::time::Duration;
 
 use tokio_util::sync::CancellationToken;
-use troupe_agents::tree::command::{SendUrgency, StopMode};
-use troupe_agents::tree::effect::WaitEnd;
 use troupe_agents::tree_access::{
     AgentScope, CallbackChoice, SpawnContext, SpawnRequest, TreeError, TreeStopRequest, WaitTargets,
 };
@@ -22,6 +20,8 @@ use troupe_protocol::tree::{AgentMessage, CallbackMode, OnParentInterrupt};
 use troupe_protocol::{AgentId, SubmissionId};
 use troupe_server::session_pool::place_of;
 use troupe_transport::rpc::RpcError;
+use troupe_tree::command::{SendUrgency, StopMode};
+use troupe_tree::effect::WaitEnd;
 
 use super::call::{Handling, MethodCall};
 use super::connection::AppConnection;

@@ -10,7 +10,6 @@ use async_trait::async_trait;
 use tempfile::TempDir;
 use troupe_acp::backend::{AcpBackend, BackendConfig};
 use troupe_agents::roles::{RoleLibrary, TypeChoices};
-use troupe_agents::tree::TreeLimits;
 use troupe_agents::tree_access::{ModelChoice, SpawnCatalogue};
 use troupe_agents::{AgentsConfigurator, Family, RecoveryPolicy, RootDeps, TreeOptions};
 use troupe_engine::{
@@ -31,6 +30,7 @@ use troupe_server::SessionFactory;
 use troupe_store::{EmbeddedStore, SessionStore};
 use troupe_tools::rules::{ProjectTrust, RuleSource};
 use troupe_tools::{EnvironmentPolicy, Registry, ToolDeps, Toolbox, UndoCoverage};
+use troupe_tree::TreeLimits;
 
 use crate::actor::Actor;
 

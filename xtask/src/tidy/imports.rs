@@ -14,7 +14,8 @@ const ROOMS: &[(&str, &[&str])] = &[
     ("model", &["protocol"]),
     ("mock-model", &["protocol", "model"]),
     ("process", &["protocol"]),
-    ("store", &["protocol"]),
+    ("tree", &["protocol"]),
+    ("store", &["protocol", "tree"]),
     ("transport", &["protocol"]),
     ("import", &["protocol", "store"]),
     ("patch", &["protocol", "process"]),
@@ -24,7 +25,7 @@ const ROOMS: &[(&str, &[&str])] = &[
     (
         "agents",
         &[
-            "protocol", "schema", "model", "tools", "store", "engine", "process", "config",
+            "protocol", "schema", "tree", "model", "tools", "store", "engine", "process", "config",
         ],
     ),
     (
@@ -32,6 +33,7 @@ const ROOMS: &[(&str, &[&str])] = &[
         &[
             "protocol",
             "schema",
+            "tree",
             "transport",
             "process",
             "engine",
@@ -44,6 +46,7 @@ const ROOMS: &[(&str, &[&str])] = &[
         "app-server",
         &[
             "protocol",
+            "tree",
             "transport",
             "process",
             "engine",
@@ -74,6 +77,7 @@ const ROOMS: &[(&str, &[&str])] = &[
         &[
             "protocol",
             "schema",
+            "tree",
             "config",
             "model",
             "mock-model",
@@ -98,6 +102,7 @@ const ROOMS: &[(&str, &[&str])] = &[
         "testkit",
         &[
             "protocol",
+            "tree",
             "config",
             "model",
             "mock-model",

@@ -10,7 +10,6 @@ use futures_util::stream;
 use tempfile::TempDir;
 use tokio::sync::mpsc;
 use troupe_agents::roles::{RoleLibrary, TypeChoices};
-use troupe_agents::tree::TreeLimits;
 use troupe_agents::tree_access::{
     CallbackChoice, ModelChoice, SpawnCatalogue, SpawnContext, SpawnRequest,
 };
@@ -33,6 +32,7 @@ use troupe_protocol::{CallId, EventMsg, Op, ResponseId, ResponseItem};
 use troupe_store::{EmbeddedStore, SessionStore};
 use troupe_tools::rules::{ProjectTrust, RuleSource};
 use troupe_tools::{EnvironmentPolicy, ToolDeps, Toolbox};
+use troupe_tree::TreeLimits;
 
 use crate::cpu::process_time;
 

@@ -5,10 +5,10 @@ use std::time::Instant;
 use tokio_util::sync::CancellationToken;
 use troupe_protocol::event::AbortReason;
 use troupe_protocol::tree::{Caller, OnParentInterrupt};
+use troupe_tree::TreeRefusal;
+use troupe_tree::status::CurrentStatus;
 
 use crate::limits::CANCEL_WAIT;
-use crate::tree::TreeRefusal;
-use crate::tree::status::CurrentStatus;
 use crate::tree_access::{AgentView, TreeAccess, TreeError, WaitTargets};
 
 /// Finds an agent below the caller. Lists show more than that, but only what is below may

@@ -18,13 +18,13 @@ use troupe_protocol::spawn::{
 use troupe_protocol::usage::TokenUsage;
 use troupe_protocol::{AgentId, SessionId};
 use troupe_tools::Tool;
+use troupe_tree::TreeLimits;
+use troupe_tree::inbox::InboxCounts;
+use troupe_tree::status::CurrentStatus;
 
 use crate::families::{self, Family};
 use crate::roles::{RoleLibrary, TypeChoices};
 use crate::supervisor::{NewTreeSender, RecoveryPolicy, TreeHandle, TreeOptions};
-use crate::tree::TreeLimits;
-use crate::tree::inbox::InboxCounts;
-use crate::tree::status::CurrentStatus;
 use crate::tree_access::{AgentView, ModelChoice, RolePlace, SpawnCatalogue};
 
 /// 2026-11-16T10:00:00Z.

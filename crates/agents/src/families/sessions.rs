@@ -14,8 +14,8 @@ use std::sync::Arc;
 
 use troupe_protocol::SessionId;
 use troupe_tools::Tool;
+use troupe_tree::AgentAddressError;
 
-use crate::tree::AgentAddressError;
 use crate::tree_access::{AgentView, RolePlace, TreeAccess, TreeError};
 
 use self::cancel_session::CancelSession;

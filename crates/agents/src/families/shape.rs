@@ -6,9 +6,9 @@ use troupe_protocol::agent::AgentStatus;
 use troupe_protocol::result::StopReason;
 use troupe_protocol::tree::Interruption;
 use troupe_store::UnixMillis;
+use troupe_tree::effect::{DeliveryReceipt, HoldReason, StopSkipReason, UndeliverableReason};
+use troupe_tree::status::{CurrentStatus, WaitingOn};
 
-use crate::tree::effect::{DeliveryReceipt, HoldReason, StopSkipReason, UndeliverableReason};
-use crate::tree::status::{CurrentStatus, WaitingOn};
 use crate::tree_access::{AgentView, StopEntry, StopOutcome};
 
 /// Returns an object of the given fields without those that are null.

@@ -2,7 +2,7 @@
 //!
 //! An agent is meant by its number, which is unique in the tree and never used again, or by
 //! any other address. Statuses have this family's names, see
-//! [`Status::row`](crate::tree::status::Status::row).
+//! [`CurrentStatus::row`](troupe_tree::CurrentStatus::row).
 
 mod cancel;
 mod completion;

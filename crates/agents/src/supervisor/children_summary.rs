@@ -8,13 +8,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 
 use troupe_protocol::AgentId;
-use troupe_protocol::tree::{CallbackMode, Caller, Interruption, MailKind};
+use troupe_protocol::tree::{CallbackMode, Caller, Interruption, MailKind, TaskEnding};
+use troupe_tree::AgentRecord;
+use troupe_tree::agent::AgentLiveness;
+use troupe_tree::lifecycle::Lifecycle;
 
 use super::Supervisor;
 use crate::limits::CHILDREN_TOLD_MAX;
-use crate::tree::AgentRecord;
-use crate::tree::agent::AgentLiveness;
-use crate::tree::lifecycle::{Lifecycle, TaskEnding};
 use crate::tree_access::AgentView;
 
 const CUT_OFF: &str = "The engine stopped while these agents were at work. They are idle and you \

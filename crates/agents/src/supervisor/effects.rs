@@ -4,12 +4,12 @@ use troupe_engine::{SessionOrder, StopAuthor, StopRequester, WriteBatch};
 use troupe_protocol::event::AbortReason;
 use troupe_protocol::tree::{AgentMessage, Caller, Interruption, MessageId, StopOrder};
 use troupe_protocol::{AgentId, SubmissionId};
+use troupe_tree::TreeEffect;
+use troupe_tree::effect::CommandReply;
 
 use super::fact_lines::FactContents;
 use super::step_queue::SupervisorStep;
 use super::{Supervisor, SupervisorState};
-use crate::tree::TreeEffect;
-use crate::tree::effect::CommandReply;
 
 /// What is done with the tree's answer, once it counts.
 pub(super) type Answering = Box<dyn FnOnce(&mut Supervisor, CommandReply) + Send>;

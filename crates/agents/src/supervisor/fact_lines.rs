@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use troupe_engine::{SessionOrder, WriteAck, WriteBatch, WriteOutcome};
-use troupe_protocol::discard;
 use troupe_protocol::result::{Evidence, StopReason, TaskResult};
 use troupe_protocol::rollout::RolloutRecord;
 use troupe_protocol::spawn::SpawnSpec;
@@ -11,14 +10,14 @@ use troupe_protocol::tree::{
     AgentLine, AgentMessage, Callback, Interruption, MessageId, MessageMetadata, TaskEnding,
     TreeFact, TreeRecord,
 };
-use troupe_protocol::{AgentId, EventMsg, SubmissionId};
+use troupe_protocol::{AgentId, EventMsg, SubmissionId, discard};
+use troupe_tree::status::CurrentStatus;
 
 use super::input::SupervisorInput;
 use super::step_queue::WriteTicket;
 use super::{Supervisor, SupervisorState};
 use crate::callback;
 use crate::limits::WRITE_ATTEMPTS_MAX;
-use crate::tree::status::CurrentStatus;
 
 /// The contents that the facts of one command refer to.
 #[derive(Debug, Default)]

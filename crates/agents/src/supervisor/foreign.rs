@@ -7,12 +7,11 @@ use std::fmt::Write as _;
 use troupe_protocol::tree::{TreeFact, TreeRecord};
 use troupe_protocol::{AgentId, SessionId};
 use troupe_store::SessionStore;
+use troupe_tree::TakenNames;
 
 use super::fact_lines::FactContents;
 use super::{Supervisor, restore};
-use crate::limits::FOREIGN_AGENTS_TOLD_MAX;
-use crate::limits::FORKS_FOLLOWED_MAX;
-use crate::tree::TakenNames;
+use crate::limits::{FOREIGN_AGENTS_TOLD_MAX, FORKS_FOLLOWED_MAX};
 
 const OUT_OF_REACH: &str = "This conversation was forked from another one. These agents, which it \
     names, belong to that one and are not in your tree: you cannot write to them, wait for them or \

@@ -10,15 +10,15 @@ use troupe_engine::{
     ActivityHandle, ConfigureError, IdSource, OpenedSession, SessionClock, SessionConfigurator,
     SessionSetup,
 };
-use troupe_protocol::discard;
 use troupe_protocol::op::ConfigureSession;
 use troupe_protocol::result::TaskResult;
 use troupe_protocol::session::TurnContext;
 use troupe_protocol::spawn::CallbackConfig;
 use troupe_protocol::tree::Caller;
-use troupe_protocol::{AgentId, SessionId, SubmissionId};
+use troupe_protocol::{AgentId, SessionId, SubmissionId, discard};
 use troupe_store::SessionStore;
 use troupe_tools::ApprovalMemory;
+use troupe_tree::TreeLimits;
 
 use super::arrivals::ChildArrivals;
 use super::input::{SupervisorInput, TreeRequest};
@@ -28,7 +28,6 @@ use super::{Supervisor, TreeRoot, results};
 use crate::families::Family;
 use crate::rights::RightsCeilings;
 use crate::roles::{RoleLibrary, TypeChoices};
-use crate::tree::TreeLimits;
 use crate::tree_access::{SpawnCatalogue, TreeAccess, TreeError};
 
 /// What trees are made with.

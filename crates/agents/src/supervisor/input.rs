@@ -14,14 +14,14 @@ use troupe_protocol::result::TaskResult;
 use troupe_protocol::tree::{AgentMessage, Caller, MessageId};
 use troupe_protocol::{AgentId, CallId, PendingQuestion, SubmissionId};
 use troupe_tools::DeliveryClaim;
+use troupe_tree::WaitId;
+use troupe_tree::command::{SendUrgency, SpawnCaller, WaitCondition};
+use troupe_tree::effect::WaitEnd;
 
 use crate::roles::AgentRole;
 use crate::supervisor::arrivals::ChildArrivals;
 use crate::supervisor::member::OpenSession;
 use crate::supervisor::step_queue::WriteTicket;
-use crate::tree::command::{SendUrgency, SpawnCaller, WaitCondition};
-use crate::tree::effect::WaitEnd;
-use crate::tree::id::WaitId;
 use crate::tree_access::{
     AgentScope, AgentView, NoteSet, SendOutcome, SpawnRequest, SpawnedAgent, StopOutcome,
     TreeError, TreeStopRequest, WaitReport, WaitTargets, WatchdogOutcome, WatchdogRequest,

@@ -6,18 +6,17 @@ use std::sync::Arc;
 use tokio_util::task::AbortOnDropHandle;
 use tracing::Instrument as _;
 use troupe_engine::{OpenedSession, OrderSender, SessionDeps, SessionOrder, TaskTerms, spawn};
-use troupe_protocol::discard;
 use troupe_protocol::op::{ConfigureSession, ForkPoint};
 use troupe_protocol::policy::{CollaborationMode, EffortChoice};
 use troupe_protocol::session::{SessionSource, TurnOverrides};
 use troupe_protocol::spawn::{ChildInstructions, HistoryShare, SpawnSpec};
-use troupe_protocol::{AgentId, EventMsg, Op, SessionId, SubmissionId};
+use troupe_protocol::{AgentId, EventMsg, Op, SessionId, SubmissionId, discard};
+use troupe_tree::status::CurrentStatus;
 
 use super::input::SupervisorInput;
 use super::member::{LoadingSession, OpenSession, PresentSession, SessionPresence};
 use super::{Supervisor, TreeMembership};
 use crate::configurator::ChildConfigurator;
-use crate::tree::status::CurrentStatus;
 
 impl Supervisor {
     /// Brings a session into memory unless it is there or on its way.

@@ -6,12 +6,12 @@
 use std::collections::BTreeSet;
 
 use troupe_protocol::agent::AgentStatus;
+use troupe_protocol::tree::TimeMs;
 use troupe_protocol::{AgentId, SessionId};
 use troupe_store::{LogPosition, SessionStore, StoreError};
+use troupe_tree::logged_lives::{LoggedLives, LostAgent};
 
 use super::{Supervisor, views};
-use crate::tree::id::TimeMs;
-use crate::tree::logged_lives::{LoggedLives, LostAgent};
 
 impl Supervisor {
     /// Finds the lost, among agents that seem never to have begun and among those that no log

@@ -4,16 +4,15 @@
 use troupe_engine::SessionOrder;
 use troupe_protocol::agent::{AgentInbox, SubagentLifecycle};
 use troupe_protocol::event::{BackgroundEvent, EventMsg};
-use troupe_protocol::tree::Interruption;
+use troupe_protocol::tree::{Interruption, TimeMs};
 use troupe_protocol::{AgentId, SubmissionId};
+use troupe_tree::effect::{TaskSpan, TreeNotice};
+use troupe_tree::inbox::InboxCounts;
+use troupe_tree::status::CurrentStatus;
 
 use super::Supervisor;
 use super::member::SessionPresence;
 use super::step_queue::SupervisorStep;
-use crate::tree::effect::{TaskSpan, TreeNotice};
-use crate::tree::id::TimeMs;
-use crate::tree::inbox::InboxCounts;
-use crate::tree::status::CurrentStatus;
 use crate::tree_access::AgentView;
 
 impl Supervisor {

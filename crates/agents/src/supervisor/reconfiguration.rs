@@ -4,11 +4,11 @@
 use troupe_protocol::AgentId;
 use troupe_protocol::spawn::CallbackConfig;
 use troupe_protocol::tree::{AgentMetadata, CallbackMode, Caller};
+use troupe_tree::CurrentStatus;
+use troupe_tree::command::TreeAction;
 
 use super::Supervisor;
 use super::fact_lines::FactContents;
-use crate::tree::CurrentStatus;
-use crate::tree::command::TreeAction;
 
 /// Why tasks end, as their models are told.
 const RECONFIGURED: &str = "reconfigured";

@@ -2,18 +2,16 @@
 
 use tokio::sync::oneshot;
 use troupe_engine::{StaleRequest, WriteBatch};
-use troupe_protocol::discard;
 use troupe_protocol::result::{Evidence, StopReason, TaskResult};
 use troupe_protocol::tree::MessageId;
-use troupe_protocol::{AgentId, SubmissionId, TaskOutcome};
+use troupe_protocol::{AgentId, SubmissionId, TaskOutcome, discard};
 use troupe_tools::DeliveryClaim;
+use troupe_tree::command::{TaskReport, TreeAction, TreeCommand};
+use troupe_tree::{TreeEffect, TreeRefusal, WaitId};
 
 use super::fact_lines::FactContents;
 use super::input::SessionReport;
 use super::{Supervisor, SupervisorState};
-use crate::tree::command::{TaskReport, TreeAction, TreeCommand};
-use crate::tree::id::WaitId;
-use crate::tree::{TreeEffect, TreeRefusal};
 
 impl Supervisor {
     pub(super) fn report(&mut self, report: SessionReport) {

@@ -1,21 +1,22 @@
 //! Requests of tree access handles: spawn, send, wait, stop, list.
 
 use troupe_engine::SessionOrder;
-use troupe_protocol::discard;
 use troupe_protocol::input::UserInput;
-use troupe_protocol::tree::{AgentMessage, AgentMetadata, Caller, MailSender, MessageId};
-use troupe_protocol::{AgentId, Op, SubmissionId};
+use troupe_protocol::tree::{
+    AgentMessage, AgentMetadata, Caller, MailSender, MessageId, MessageReach,
+};
+use troupe_protocol::{AgentId, Op, SubmissionId, discard};
+use troupe_tree::agent::AgentLiveness;
+use troupe_tree::command::{
+    MessageForm, SendCommand, SendUrgency, StopCommand, TreeAction, TreeCommand,
+};
+use troupe_tree::effect::{CommandReply, StopPlan};
+use troupe_tree::{AgentAddressError, AgentRecord, TreeEffect, TreeRefusal};
 
 use super::fact_lines::FactContents;
 use super::input::TreeRequest;
 use super::{Supervisor, SupervisorState};
 use crate::limits::NOTE_CHARS_MAX;
-use crate::tree::agent::{AgentLiveness, MessageReach};
-use crate::tree::command::{
-    MessageForm, SendCommand, SendUrgency, StopCommand, TreeAction, TreeCommand,
-};
-use crate::tree::effect::{CommandReply, StopPlan};
-use crate::tree::{AgentAddressError, AgentRecord, TreeEffect, TreeRefusal};
 use crate::tree_access::{
     AgentScope, AgentView, NoteSet, SendOutcome, StopEntry, StopOutcome, TreeError, TreeStopRequest,
 };

@@ -9,10 +9,16 @@ use troupe_protocol::agent::SubagentLifecycle;
 use troupe_protocol::result::{StopReason, TaskResult};
 use troupe_protocol::spawn::{ChildInstructions, SpawnSpec};
 use troupe_protocol::tree::{
-    AgentLine, AgentMessage, AgentMetadata, MailSender, MessageId, TreeFact, TreeRecord,
+    AgentLine, AgentMessage, AgentMetadata, Interruption, MailSender, MessageId, TaskEnding,
+    TreeFact, TreeRecord,
 };
 use troupe_protocol::{AgentId, EventMsg, SessionId, SubmissionId};
 use troupe_store::{SessionStore, StoreError};
+use troupe_tree::Tree;
+use troupe_tree::agent::AgentLiveness;
+use troupe_tree::command::{MessageForm, SendCommand, SendUrgency, TreeAction};
+use troupe_tree::lifecycle::Lifecycle;
+use troupe_tree::logged_lives::without_a_task;
 
 use super::fact_lines::FactContents;
 use super::handle::RecoveryPolicy;
@@ -20,11 +26,6 @@ use super::member::TreeMember;
 use super::settings::KeptSettings;
 use super::task_children::TaskChildren;
 use super::{Supervisor, views};
-use crate::tree::Tree;
-use crate::tree::agent::AgentLiveness;
-use crate::tree::command::{MessageForm, SendCommand, SendUrgency, TreeAction};
-use crate::tree::lifecycle::{Interruption, Lifecycle, TaskEnding};
-use crate::tree::logged_lives::without_a_task;
 
 /// What an agent is told when it is to go on after the engine had stopped.
 const CONTINUE: &str = "The engine stopped while you were at work. What you had done until then is \

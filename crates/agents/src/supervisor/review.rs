@@ -6,7 +6,6 @@ use schemars::generate::SchemaSettings;
 use serde_json::Value;
 use tokio::sync::oneshot;
 use troupe_protocol::agent::AgentOrigin;
-use troupe_protocol::discard;
 use troupe_protocol::event::{EventMsg, ReviewOutput};
 use troupe_protocol::input::UserInput;
 use troupe_protocol::op::{ReviewRequest, ReviewTarget};
@@ -14,14 +13,14 @@ use troupe_protocol::policy::CollaborationMode;
 use troupe_protocol::result::{StructuredOutput, TaskResult};
 use troupe_protocol::spawn::{ApprovalRoute, CallbackConfig, HistoryShare};
 use troupe_protocol::tree::{CallbackMode, Caller, OnParentInterrupt, TaskEnding};
-use troupe_protocol::{AgentId, StopVerb, SubmissionId};
+use troupe_protocol::{AgentId, StopVerb, SubmissionId, discard};
+use troupe_tree::command::StopMode;
 
 use super::Supervisor;
 use super::handle::TreeHandle;
 use super::input::{SessionReport, SupervisorInput};
 use super::spawning::AcceptedSpawn;
 use crate::roles::AgentRole;
-use crate::tree::command::StopMode;
 use crate::tree_access::{
     AgentScope, CallbackChoice, SpawnContext, SpawnRequest, TreeError, TreeStopRequest,
 };

@@ -11,12 +11,12 @@ use troupe_protocol::op::ConfigureSession;
 use troupe_protocol::spawn::CallbackConfig;
 use troupe_protocol::tree::{AgentMetadata, TreeFact, TreeRecord};
 use troupe_store::{SessionStore, StoreError};
+use troupe_tree::TreeLimits;
 
 use super::handle::{RecoveryPolicy, TreeOptions};
 use crate::callback;
 use crate::families::Family;
 use crate::roles::TypeChoices;
-use crate::tree::TreeLimits;
 
 /// Whose log has what is kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

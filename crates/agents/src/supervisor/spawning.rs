@@ -12,6 +12,9 @@ use troupe_protocol::tree::{
     ParentLink, SpawnPoint,
 };
 use troupe_protocol::{AgentId, SessionId, SubmissionId};
+use troupe_tree::TreeEffect;
+use troupe_tree::command::{SpawnCaller, SpawnCommand, TreeAction};
+use troupe_tree::effect::CommandReply;
 
 use super::Supervisor;
 use super::fact_lines::FactContents;
@@ -19,9 +22,6 @@ use super::member::TreeMember;
 use super::requests::{answer, normalised};
 use crate::rights::{self, ParentRights, SettledSpawn};
 use crate::roles::{AgentRole, Persona, RoleDialect, RoleMessages};
-use crate::tree::TreeEffect;
-use crate::tree::command::{SpawnCaller, SpawnCommand, TreeAction};
-use crate::tree::effect::CommandReply;
 use crate::tree_access::{
     ModelChoice, ModelListState, SpawnCatalogue, SpawnRequest, SpawnedAgent, TreeError,
 };

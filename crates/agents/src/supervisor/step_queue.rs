@@ -7,10 +7,10 @@ use std::fmt;
 
 use troupe_engine::{PendingWrite, PendingWriteRef, WriteBatch};
 use troupe_protocol::AgentId;
+use troupe_tree::TreeEffect;
 
 use super::Supervisor;
 use super::fact_lines::UnwrittenLines;
-use crate::tree::TreeEffect;
 
 /// The number of lines that are not on disk yet; a barrier in the step queue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]

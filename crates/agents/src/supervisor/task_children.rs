@@ -6,9 +6,8 @@ use std::collections::HashMap;
 
 use troupe_protocol::tree::AgentBirth;
 use troupe_protocol::{AgentId, SubmissionId};
-
-use crate::tree::lifecycle::Lifecycle;
-use crate::tree::{AgentRecord, TreeMemory};
+use troupe_tree::lifecycle::Lifecycle;
+use troupe_tree::{AgentRecord, TreeMemory};
 
 #[derive(Debug, Default)]
 pub(super) struct TaskChildren(HashMap<SubmissionId, Vec<AgentId>>);

@@ -3,13 +3,13 @@
 use troupe_protocol::event::BackgroundEvent;
 use troupe_protocol::tree::{AgentMetadata, Caller, MailKind, MailSender, MessageId};
 use troupe_protocol::{AgentId, EventMsg};
+use troupe_tree::agent::AgentLiveness;
+use troupe_tree::command::{MessageForm, SendCommand, SendUrgency, TreeAction};
+use troupe_tree::effect::{CommandReply, DeliveryReceipt};
+use troupe_tree::{TreeEffect, TreeRefusal};
 
 use super::fact_lines::FactContents;
 use super::{Supervisor, SupervisorState};
-use crate::tree::agent::AgentLiveness;
-use crate::tree::command::{MessageForm, SendCommand, SendUrgency, TreeAction};
-use crate::tree::effect::{CommandReply, DeliveryReceipt};
-use crate::tree::{TreeEffect, TreeRefusal};
 use crate::tree_access::{TreeError, WatchdogAction, WatchdogOutcome, WatchdogRequest};
 use crate::watchdog;
 

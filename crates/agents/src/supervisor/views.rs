@@ -7,14 +7,14 @@ use troupe_protocol::AgentId;
 use troupe_protocol::agent::AgentStatus;
 use troupe_protocol::spawn::HistoryShare;
 use troupe_protocol::usage::TokenUsage;
+use troupe_tree::AgentRecord;
+use troupe_tree::agent::AgentLiveness;
+use troupe_tree::lifecycle::Lifecycle;
 
 use super::Supervisor;
 use super::member::TreeMember;
 use crate::callback;
 use crate::limits::PREVIEW_CHARS_MAX;
-use crate::tree::AgentRecord;
-use crate::tree::agent::AgentLiveness;
-use crate::tree::lifecycle::Lifecycle;
 use crate::tree_access::AgentView;
 
 impl Supervisor {

@@ -7,19 +7,17 @@ use std::time::Duration;
 use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::AbortOnDropHandle;
-use troupe_protocol::AgentId;
-use troupe_protocol::discard;
 use troupe_protocol::tree::{Caller, MailKind, MailSender, MessageId};
+use troupe_protocol::{AgentId, discard};
 use troupe_tools::DeliveryClaim;
+use troupe_tree::command::{AwaitedAgents, TreeAction};
+use troupe_tree::effect::{CommandReply, WaitAnswer, WaitEnd};
+use troupe_tree::{TreeEffect, TreeRefusal, WaitId};
 
 use super::fact_lines::FactContents;
 use super::input::{SupervisorInput, WaitRequest};
 use super::requests::{ResolvedTargets, answer};
 use super::{Supervisor, results};
-use crate::tree::command::{AwaitedAgents, TreeAction};
-use crate::tree::effect::{CommandReply, WaitAnswer, WaitEnd};
-use crate::tree::id::WaitId;
-use crate::tree::{TreeEffect, TreeRefusal};
 use crate::tree_access::{
     AgentView, FinishedTarget, ReceivedMessage, TreeError, WaitReport, WaitTargets,
 };

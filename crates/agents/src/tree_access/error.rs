@@ -4,9 +4,9 @@ use thiserror::Error;
 use troupe_protocol::AgentId;
 use troupe_protocol::agent::AgentStatus;
 use troupe_schema::SchemaError;
+use troupe_tree::{AgentAddressError, TreeRefusal};
 
 use crate::roles;
-use crate::tree::{AgentAddressError, TreeRefusal};
 use crate::tree_access::AgentView;
 
 #[derive(Debug, Error)]

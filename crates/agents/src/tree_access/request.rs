@@ -13,9 +13,9 @@ use troupe_protocol::spawn::{ApprovalRoute, CallbackConfig, HistoryShare, SpawnS
 use troupe_protocol::tree::{CallbackMode, OnParentInterrupt};
 use troupe_protocol::{CallId, StopVerb, SubmissionId};
 use troupe_tools::CallContext;
+use troupe_tree::command::StopMode;
 
 use super::ForkAnswer;
-use crate::tree::command::StopMode;
 
 /// A wish for a child. What is absent is the role's, or inherited.
 #[derive(Debug, Clone)]

@@ -11,10 +11,9 @@ use troupe_protocol::tree::{AgentMessage, MessageId, OnParentInterrupt};
 use troupe_protocol::usage::TokenUsage;
 use troupe_protocol::{AgentId, SessionId, StopVerb, SubmissionId};
 use troupe_tools::DeliveryClaim;
-
-use crate::tree::effect::{DeliveryReceipt, StopSkipReason, WaitEnd};
-use crate::tree::inbox::InboxCounts;
-use crate::tree::status::CurrentStatus;
+use troupe_tree::effect::{DeliveryReceipt, StopSkipReason, WaitEnd};
+use troupe_tree::inbox::InboxCounts;
+use troupe_tree::status::CurrentStatus;
 
 /// How an agent stands at one moment.
 #[derive(Debug, Clone)]

@@ -1,57 +1,11 @@
-//! What a tree answers, in words for people and in the form of the link.
+//! An agent as clients of a link see it.
 
 use troupe_engine::ActivityKind;
-use troupe_protocol::link::query::{AgentCard, AgentMaking, MessageReceipt};
+use troupe_protocol::link::query::{AgentCard, AgentMaking};
+use troupe_tree::CurrentStatus;
+use troupe_tree::status::WaitingOn;
 
 use super::view::AgentView;
-use crate::tree::effect::{DeliveryReceipt, HoldReason, StopSkipReason, UndeliverableReason};
-use crate::tree::lifecycle::Interruption;
-use crate::tree::status::{CurrentStatus, WaitingOn};
-
-/// What is said of an agent whose call waits for agents below it.
-pub const WAITS_FOR_CHILD: &str = "waits for a child";
-
-/// Returns what the one word of a status leaves out.
-pub fn status_detail(status: CurrentStatus, doing: Option<&ActivityKind>) -> Option<String> {
-    let text = match status {
-        CurrentStatus::Waiting { on } => match on {
-            WaitingOn::Approval => "waits for an approval",
-            WaitingOn::User => "waits for the user",
-            WaitingOn::Child => WAITS_FOR_CHILD,
-            WaitingOn::Slot => "waits for a slot",
-            WaitingOn::RateLimit => "waits for the rate limit",
-            WaitingOn::Model => "waits for the model",
-            WaitingOn::Tool => return at_work(doing).or_else(|| Some("runs a tool".to_owned())),
-        },
-        CurrentStatus::Interrupted { why } => match why {
-            Interruption::User => "by the user",
-            Interruption::Parent => "by its parent",
-            Interruption::Crash => "Troupe was killed",
-            Interruption::Shutdown => "Troupe was shut down",
-            Interruption::Reconfigured => "the session was configured anew",
-        },
-        CurrentStatus::Running => return at_work(doing),
-        CurrentStatus::PendingInit
-        | CurrentStatus::Ready
-        | CurrentStatus::Queued { .. }
-        | CurrentStatus::Completed
-        | CurrentStatus::Errored
-        | CurrentStatus::Cancelled
-        | CurrentStatus::BudgetExceeded
-        | CurrentStatus::Shutdown
-        | CurrentStatus::Lost
-        | CurrentStatus::NotFound => return None,
-    };
-    Some(text.to_owned())
-}
-
-fn at_work(doing: Option<&ActivityKind>) -> Option<String> {
-    match doing? {
-        ActivityKind::Tools(names) => Some(format!("runs {}", names.join(", "))),
-        ActivityKind::Compacting => Some("compacts its history".to_owned()),
-        ActivityKind::Idle | ActivityKind::Model => None,
-    }
-}
 
 impl AgentView {
     /// Returns the agent as clients of a link see it.
@@ -77,50 +31,22 @@ impl AgentView {
     }
 }
 
-impl DeliveryReceipt {
-    /// Returns what became of a message, as clients of a link read it.
-    pub fn told(self) -> MessageReceipt {
-        match self {
-            Self::Delivered => MessageReceipt::Delivered,
-            Self::Queued { position } => MessageReceipt::Queued { position },
-            Self::Held { why } => MessageReceipt::Held {
-                until: match why {
-                    HoldReason::Waiting(WaitingOn::Approval) => "an approval is answered",
-                    HoldReason::Waiting(WaitingOn::User) => "the user has answered it",
-                    HoldReason::Waiting(WaitingOn::Child) => "its wait for a child is over",
-                    HoldReason::Waiting(WaitingOn::Slot) => "a slot is free",
-                    HoldReason::Waiting(
-                        WaitingOn::Model | WaitingOn::Tool | WaitingOn::RateLimit,
-                    ) => "its present step is over",
-                    HoldReason::Stopping => "its task has been interrupted",
-                }
-                .to_owned(),
-            },
-            Self::Dead { why } => MessageReceipt::Dead {
-                why: match why {
-                    UndeliverableReason::Closed => "it is closed; resume it first",
-                    UndeliverableReason::Pruned => "it was pruned; only its result is left",
-                    UndeliverableReason::Lost => {
-                        "its log is gone; spawn another agent for the work"
-                    }
-                    UndeliverableReason::Stopping => {
-                        "it is being stopped; try again when it has ended"
-                    }
-                }
-                .to_owned(),
-            },
-        }
-    }
+/// Returns what the one word of a status leaves out, with the tools that run.
+pub fn status_detail(status: CurrentStatus, doing: Option<&ActivityKind>) -> Option<String> {
+    let at_work = match status {
+        CurrentStatus::Running
+        | CurrentStatus::Waiting {
+            on: WaitingOn::Tool,
+        } => doing.and_then(at_work),
+        _ => None,
+    };
+    at_work.or_else(|| status.detail().map(str::to_owned))
 }
 
-impl StopSkipReason {
-    /// Says why a stop leaves an agent as it is.
-    pub fn told(self) -> &'static str {
-        match self {
-            Self::Idle => "nothing runs",
-            Self::Active => "not finished; cancel or close it first",
-            Self::AlreadyDone => "done already",
-            Self::Unknown => "unknown",
-        }
+fn at_work(doing: &ActivityKind) -> Option<String> {
+    match doing {
+        ActivityKind::Tools(names) => Some(format!("runs {}", names.join(", "))),
+        ActivityKind::Compacting => Some("compacts its history".to_owned()),
+        ActivityKind::Idle | ActivityKind::Model => None,
     }
 }

@@ -4,8 +4,6 @@
 //! is read.
 
 use troupe_agents::TreeAccess;
-use troupe_agents::tree::command::{SendUrgency, StopMode};
-use troupe_agents::tree::effect::DeliveryReceipt;
 use troupe_agents::tree_access::{SendOutcome, TreeStopRequest};
 use troupe_protocol::input::UserInput;
 use troupe_protocol::session::TurnOverrides;
@@ -13,6 +11,8 @@ use troupe_protocol::tree::AgentMessage;
 use troupe_protocol::{Event, EventMsg, SessionId, StopVerb, SubmissionId};
 use troupe_server::session_pool::dead_agent_advice;
 use troupe_transport::rpc::{PeerGone, RpcError};
+use troupe_tree::command::{SendUrgency, StopMode};
+use troupe_tree::effect::DeliveryReceipt;
 
 use super::{NewTurn, ThreadControl, check_turn, running};
 use crate::call::MethodReply;

@@ -1,11 +1,11 @@
 //! Threads that are children: found through the tree that they belong to, and followed alone
 //! by clients that do not follow the tree.
 
-use troupe_agents::tree::CurrentStatus;
 use troupe_agents::tree_access::AgentView;
 use troupe_protocol::SessionId;
 use troupe_server::session_pool;
 use troupe_transport::rpc::RpcError;
+use troupe_tree::CurrentStatus;
 
 use super::open::{ResumedThread, open_thread, subscribe, subscription_start, usage};
 use super::storage;

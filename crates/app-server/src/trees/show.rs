@@ -1,9 +1,9 @@
 //! Answers of a tree as wire types of the app-server.
 
-use troupe_agents::tree::effect::{self, StopSkipReason};
 use troupe_agents::tree_access::{AgentView, FinishedTarget, StopEntry};
 use troupe_protocol::StopVerb;
 use troupe_protocol::result::{self as core, StopReason, StructuredOutput, TaskResult};
+use troupe_tree::effect::{self, StopSkipReason};
 
 use crate::wire::tree::{
     Agent, AgentResult, AgentStanding, CommandEvidence, Evidence, FileEvidence, FinishedAgent,

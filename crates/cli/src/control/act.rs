@@ -2,15 +2,14 @@
 //! open a stored tree themselves both end here.
 
 use troupe_agents::TreeAccess;
-use troupe_agents::tree::command::{self, StopMode};
-use troupe_agents::tree::effect::{self, HoldReason, StopSkipReason, UndeliverableReason};
-use troupe_agents::tree::lifecycle::Interruption;
-use troupe_agents::tree::status::WaitingOn;
-use troupe_agents::tree::{AgentAddressError, CurrentStatus};
 use troupe_agents::tree_access::{AgentScope, StopOutcome, TreeError, TreeStopRequest};
 use troupe_protocol::input::UserInput;
-use troupe_protocol::tree::AgentMessage;
+use troupe_protocol::tree::{AgentMessage, Interruption};
 use troupe_protocol::{AgentId, StopVerb};
+use troupe_tree::command::{self, StopMode};
+use troupe_tree::effect::{self, HoldReason, StopSkipReason, UndeliverableReason};
+use troupe_tree::status::WaitingOn;
+use troupe_tree::{AgentAddressError, CurrentStatus};
 
 use super::request::{
     ControlAnswer, ControlMode, ControlReceipt, ControlRequest, MessageUrgency, ReachedAgent,

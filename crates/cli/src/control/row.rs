@@ -1,11 +1,11 @@
 //! One agent of a tree, as lists show it: from a running tree or from its logs.
 
 use serde::{Deserialize, Serialize};
-use troupe_agents::tree::inbox::InboxCounts;
 use troupe_agents::tree_access::{AgentView, status_detail};
 use troupe_protocol::agent::{AgentOrigin, AgentStatus};
 use troupe_protocol::spawn::SpawnSpec;
 use troupe_protocol::{AgentId, SessionId, SubmissionId};
+use troupe_tree::inbox::InboxCounts;
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AgentListRow {

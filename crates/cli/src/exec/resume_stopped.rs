@@ -3,10 +3,7 @@
 
 use serde_json::Value;
 use troupe_agents::TreeHandle;
-use troupe_agents::tree::CurrentStatus;
-use troupe_agents::tree::command::SendUrgency;
-use troupe_agents::tree_access::GO_ON;
-use troupe_agents::tree_access::{AgentScope, AgentView, TreeError};
+use troupe_agents::tree_access::{AgentScope, AgentView, GO_ON, TreeError};
 use troupe_protocol::event::AbortReason;
 use troupe_protocol::input::UserInput;
 use troupe_protocol::result::StopReason;
@@ -14,6 +11,8 @@ use troupe_protocol::rollout::RolloutRecord;
 use troupe_protocol::tree::AgentMessage;
 use troupe_protocol::{EventMsg, SessionId};
 use troupe_store::SessionStore;
+use troupe_tree::CurrentStatus;
+use troupe_tree::command::SendUrgency;
 
 use crate::exec::report::RunStop;
 use crate::failure::CommandFailure;

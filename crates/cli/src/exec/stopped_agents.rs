@@ -1,8 +1,8 @@
 //! Lists agents that were stopped by the user and can be resumed.
 
 use troupe_agents::TreeHandle;
-use troupe_agents::tree::CurrentStatus;
 use troupe_agents::tree_access::{AgentScope, AgentView};
+use troupe_tree::CurrentStatus;
 
 use crate::commands::agents::draw;
 

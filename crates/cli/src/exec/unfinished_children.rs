@@ -1,9 +1,9 @@
 //! `--children`: what happens to children that are still at work when the root's task is over.
 
 use troupe_agents::TreeHandle;
-use troupe_agents::tree::command::StopMode;
 use troupe_agents::tree_access::{AgentScope, TreeError, TreeStopRequest};
 use troupe_protocol::StopVerb;
+use troupe_tree::command::StopMode;
 
 /// What is to become of them.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, clap::ValueEnum)]

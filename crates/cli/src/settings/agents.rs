@@ -6,10 +6,10 @@ use std::num::NonZeroUsize;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use troupe_agents::roles::{ModelPreference, TypeChoices};
-use troupe_agents::tree::limits::{OnLimit, TreeLimits};
 use troupe_agents::{Family, RecoveryPolicy, TreeSettings};
 use troupe_protocol::policy::ReasoningEffort;
 use troupe_protocol::spawn::CallbackConfig;
+use troupe_tree::limits::{OnLimit, TreeLimits};
 
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 pub struct AgentSettings {

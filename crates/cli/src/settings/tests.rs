@@ -1,14 +1,13 @@
 use std::path::{Path, PathBuf};
 
 use expect_test::{Expect, expect, expect_file};
-use troupe_agents::tree::TreeLimits;
 use troupe_agents::{Family, RecoveryPolicy};
 use troupe_config::{Config, ConfigInputs, load};
 use troupe_protocol::policy::SandboxPolicy;
 use troupe_protocol::spawn::CallbackConfig;
+use troupe_tree::TreeLimits;
 
-use super::reference;
-use super::{Settings, defaults, schema, schema_of_types};
+use super::{Settings, defaults, reference, schema, schema_of_types};
 
 fn config(arguments: &[&str]) -> Config {
     let arguments: Vec<String> = arguments.iter().map(|&text| text.to_owned()).collect();

@@ -2,10 +2,6 @@
 
 use std::collections::HashMap;
 
-use troupe_agents::tree::CurrentStatus;
-use troupe_agents::tree::command::StopMode;
-use troupe_agents::tree::effect::StopSkipReason;
-use troupe_agents::tree::status::WaitingOn;
 use troupe_agents::tree_access::{AgentScope, AgentView, TreeStopRequest};
 use troupe_engine::ActivityKind;
 use troupe_protocol::approval::in_full;
@@ -14,6 +10,10 @@ use troupe_protocol::{AgentId, SessionId, StopVerb};
 use troupe_store::{
     AgentRow, ArchivedFilter, ListQuery, RecordedStatus, SessionStore, SourceKind, UnixMillis,
 };
+use troupe_tree::CurrentStatus;
+use troupe_tree::command::StopMode;
+use troupe_tree::effect::StopSkipReason;
+use troupe_tree::status::WaitingOn;
 
 use super::answers::{
     AgentAnswer, CancelledSession, OpenApproval, SessionAnswer, SessionCancelAnswer, SessionFamily,

@@ -7,13 +7,13 @@ use futures_util::stream::FuturesUnordered;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use troupe_agents::TreeAccess;
-use troupe_agents::tree::command::{SendUrgency, StopMode};
-use troupe_agents::tree::effect::{DeliveryReceipt, WaitEnd};
 use troupe_agents::tree_access::{TreeStopRequest, WaitTargets};
 use troupe_mcp::serve::CallingClient;
 use troupe_protocol::StopVerb;
 use troupe_protocol::op::{ConfigureSession, ForkPoint};
 use troupe_protocol::tree::AgentMessage;
+use troupe_tree::command::{SendUrgency, StopMode};
+use troupe_tree::effect::{DeliveryReceipt, WaitEnd};
 
 use super::answers::{SessionAnswer, SessionPromptAnswer, SessionWaitAnswer};
 use super::arguments::{PromptArguments, PromptMode, WaitArguments};

@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use tokio::sync::mpsc;
-use troupe_agents::tree::command::{self, StopMode};
 use troupe_agents::tree_access::{
     AgentScope, CallbackChoice, SpawnContext, SpawnRequest, StopOutcome, TreeError, TreeStopRequest,
 };
@@ -23,6 +22,7 @@ use troupe_protocol::{AgentId, Event, EventMsg, Op, SessionId, Submission, Submi
 use troupe_store::{
     ArchivedFilter, ListQuery, LogPosition, RecordedStatus, SessionStore, SessionSummary,
 };
+use troupe_tree::command::{self, StopMode};
 use uuid::Uuid;
 
 use super::prompts::PromptHistory;

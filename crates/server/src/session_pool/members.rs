@@ -1,8 +1,8 @@
 //! The agents below threads, for those who name them by their session.
 
-use troupe_agents::tree::effect::UndeliverableReason;
 use troupe_protocol::rollout::RolloutRecord;
 use troupe_protocol::{EventMsg, SessionId, SubmissionId};
+use troupe_tree::effect::UndeliverableReason;
 
 use super::SessionPool;
 

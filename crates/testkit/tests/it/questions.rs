@@ -6,8 +6,6 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use troupe_agents::Family;
-use troupe_agents::tree::command::StopMode;
-use troupe_agents::tree::status::{CurrentStatus, WaitingOn};
 use troupe_agents::tree_access::{AgentView, TreeStopRequest};
 use troupe_process::{Launcher, LauncherOptions};
 use troupe_protocol::approval::{ReviewDecision, UserInputRequest, UserInputResponse};
@@ -18,6 +16,8 @@ use troupe_protocol::{EventMsg, StopVerb};
 use troupe_testkit::{Actor, Stage};
 use troupe_tools::rules::RuleSource;
 use troupe_tools::{EnvironmentPolicy, ToolDeps, Toolbox};
+use troupe_tree::command::StopMode;
+use troupe_tree::status::{CurrentStatus, WaitingOn};
 
 const NOBODY: &str = r#"{"answers":{},"reason":"nobody is there who could answer"#;
 

@@ -9,10 +9,10 @@ use serde_json::{Map, Value};
 use troupe_protocol::StopVerb;
 use troupe_protocol::tool::ToolSpec;
 use troupe_tools::{Tool, ToolConcurrency, ToolInvocation, ToolOutput, arguments};
+use troupe_tree::command::StopMode;
 
 use crate::families::address::AddressArgument;
 use crate::families::{shape, tool_call};
-use crate::tree::command::StopMode;
 use crate::tree_access::{StopOutcome, TreeAccess, TreeError, TreeStopRequest};
 
 use super::collab::{CollabAction, PendingCollab};

@@ -9,12 +9,12 @@ use serde_json::{Map, Value, json};
 use troupe_protocol::tool::ToolSpec;
 use troupe_protocol::tree::AgentMessage;
 use troupe_tools::{Tool, ToolConcurrency, ToolInvocation, ToolOutput, arguments};
+use troupe_tree::command::SendUrgency;
+use troupe_tree::effect::DeliveryReceipt;
 
 use crate::families::address::AddressArgument;
 use crate::families::input::{self, InputItem};
 use crate::families::{shape, tool_call};
-use crate::tree::command::SendUrgency;
-use crate::tree::effect::DeliveryReceipt;
 use crate::tree_access::{SendOutcome, TreeAccess, TreeError};
 
 use super::collab::{CollabAction, PendingCollab};

@@ -14,10 +14,10 @@ use troupe_protocol::tool::ToolSpec;
 use troupe_protocol::tree::{CallbackMode, Caller, OnParentInterrupt};
 use troupe_protocol::{AgentId, CallId, EventMsg};
 use troupe_tools::{CallContext, Tool, ToolConcurrency, ToolInvocation, ToolOutput, arguments};
+use troupe_tree::status::CurrentStatus;
 
 use crate::families::input::{self, InputItem};
 use crate::families::{shape, tool_call};
-use crate::tree::status::CurrentStatus;
 use crate::tree_access::{
     CallbackChoice, ForkAnswer, SpawnContext, SpawnRequest, SpawnedAgent, TreeAccess, TreeError,
 };

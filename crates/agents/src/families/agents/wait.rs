@@ -11,10 +11,10 @@ use troupe_protocol::EventMsg;
 use troupe_protocol::agent::CollabWaiting;
 use troupe_protocol::tool::ToolSpec;
 use troupe_tools::{Tool, ToolConcurrency, ToolInvocation, ToolOutput, arguments};
+use troupe_tree::effect::WaitEnd;
 
 use crate::families::address::AddressArgument;
 use crate::families::{shape, tool_call};
-use crate::tree::effect::WaitEnd;
 use crate::tree_access::{
     AgentView, FinishedTarget, TreeAccess, TreeError, WaitReport, WaitTargets,
 };

@@ -7,14 +7,13 @@ use troupe_protocol::SubmissionId;
 use troupe_protocol::result::{Evidence, StopReason, TaskResult};
 use troupe_protocol::tree::Interruption;
 use troupe_tools::DeliveryClaim;
+use troupe_tree::effect::WaitEnd;
+use troupe_tree::status::CurrentStatus;
 
-use super::create_session;
 use super::wait_session::{self, WaitSessionArguments};
-use super::*;
+use super::{create_session, *};
 use crate::families::child::ChildDisposition;
 use crate::families::example;
-use crate::tree::effect::WaitEnd;
-use crate::tree::status::CurrentStatus;
 use crate::tree_access::{FinishedTarget, SpawnedAgent, WaitReport};
 
 const CLAIM: DeliveryClaim = DeliveryClaim(7);

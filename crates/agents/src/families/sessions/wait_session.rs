@@ -11,11 +11,11 @@ use troupe_protocol::SessionId;
 use troupe_protocol::result::{StopReason, TaskResult};
 use troupe_protocol::tool::ToolSpec;
 use troupe_tools::{Tool, ToolConcurrency, ToolInvocation, ToolOutput, arguments};
+use troupe_tree::effect::WaitEnd;
+use troupe_tree::status::CurrentStatus;
 
 use crate::families::child::{self, ChildDisposition};
 use crate::families::{shape, tool_call};
-use crate::tree::effect::WaitEnd;
-use crate::tree::status::CurrentStatus;
 use crate::tree_access::{
     AgentView, FinishedTarget, TreeAccess, TreeError, WaitReport, WaitTargets,
 };

@@ -5,9 +5,9 @@ use serde_json::{Map, Value, json};
 use troupe_protocol::AgentId;
 use troupe_protocol::agent::AgentStatus;
 use troupe_protocol::result::{StopReason, TaskResult};
+use troupe_tree::status::CurrentStatus;
 
 use crate::families::shape;
-use crate::tree::status::CurrentStatus;
 use crate::tree_access::{AgentView, FinishedTarget};
 
 /// One end. The variant is the tag on the wire.

@@ -10,15 +10,15 @@ use tokio_util::sync::CancellationToken;
 use troupe_protocol::tool::ToolSpec;
 use troupe_protocol::{AgentId, StopVerb};
 use troupe_tools::{Tool, ToolConcurrency, ToolInvocation, ToolOutput, arguments};
+use troupe_tree::AgentAddressError;
+use troupe_tree::command::StopMode;
+use troupe_tree::effect::StopSkipReason;
 
+use crate::families::address::AddressArgument;
 use crate::families::{child, shape, tool_call};
-use crate::tree::AgentAddressError;
-use crate::tree::command::StopMode;
-use crate::tree::effect::StopSkipReason;
 use crate::tree_access::{AgentScope, StopOutcome, TreeAccess, TreeError, TreeStopRequest};
 
 use super::limits::PRUNE_IDS_MAX;
-use crate::families::address::AddressArgument;
 
 const NAME: &str = "subagent_prune";
 

@@ -11,16 +11,16 @@ use troupe_protocol::tool::ToolSpec;
 use troupe_protocol::tree::AgentMessage;
 use troupe_protocol::{AgentId, StopVerb};
 use troupe_tools::{Tool, ToolConcurrency, ToolInvocation, ToolOutput, arguments};
+use troupe_tree::command::{SendUrgency, StopMode};
+use troupe_tree::effect::DeliveryReceipt;
 
+use crate::families::address::AddressArgument;
 use crate::families::{shape, tool_call};
 use crate::rights::one_line;
-use crate::tree::command::{SendUrgency, StopMode};
-use crate::tree::effect::DeliveryReceipt;
 use crate::tree_access::{AgentView, SendOutcome, TreeAccess, TreeError, TreeStopRequest};
 
 use super::limits::SUMMARY_CHARS_MAX;
 use super::metadata;
-use crate::families::address::AddressArgument;
 
 const NAME: &str = "subagent_send_message";
 

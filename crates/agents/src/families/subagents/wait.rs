@@ -15,10 +15,11 @@ use serde_json::{Map, Value, json};
 use troupe_protocol::AgentId;
 use troupe_protocol::tool::ToolSpec;
 use troupe_tools::{Tool, ToolConcurrency, ToolInvocation, ToolOutput, arguments};
+use troupe_tree::TreeRefusal;
+use troupe_tree::effect::WaitEnd;
 
+use crate::families::address::AddressArgument;
 use crate::families::{child, shape, tool_call};
-use crate::tree::TreeRefusal;
-use crate::tree::effect::WaitEnd;
 use crate::tree_access::{
     AgentScope, AgentView, ReceivedMessage, TreeAccess, TreeError, WaitReport, WaitTargets,
 };
@@ -26,7 +27,6 @@ use crate::tree_access::{
 use super::completion::{self, SubagentCompletion};
 use super::limits::{AWAIT_DEFAULT_S, AWAIT_MAX_S, AWAIT_MIN_S};
 use super::metadata;
-use crate::families::address::AddressArgument;
 
 const NAME: &str = "subagent_await";
 

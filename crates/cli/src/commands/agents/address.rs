@@ -1,9 +1,9 @@
 //! Which agent of which tree a person means.
 
 use anyhow::anyhow;
-use troupe_agents::tree::AgentAddressError;
 use troupe_protocol::{AgentId, SessionId};
 use troupe_store::{ListQuery, SessionStore, StoreError};
+use troupe_tree::AgentAddressError;
 
 use super::CommandSite;
 use super::logged_tree::LoggedTree;

@@ -12,7 +12,7 @@ use crate::control::AgentListRow;
 use crate::limits::SHOWN_PREVIEW_CHARS_MAX;
 use crate::style::TextStyle;
 use crate::terminal::{WindowSize, fitted};
-use troupe_agents::tree_access::WAITS_FOR_CHILD;
+use troupe_tree::WAITS_FOR_CHILD;
 
 /// How much room a drawing has.
 #[derive(Debug, Clone, Copy, Default)]

@@ -1,12 +1,11 @@
 //! What a stop would touch in a tree that nobody runs: asked of the rules alone, so that
 //! nothing is opened or written.
 
-use troupe_agents::tree::command::{StopCommand, StopMode, TreeAction, TreeCommand};
-use troupe_agents::tree::effect::{CommandReply as Told, TreeEffect};
-use troupe_agents::tree::id::TimeMs;
-use troupe_agents::tree::{Tree, TreeLimits};
-use troupe_protocol::tree::Caller;
+use troupe_protocol::tree::{Caller, TimeMs};
 use troupe_protocol::{AgentId, StopVerb};
+use troupe_tree::command::{StopCommand, StopMode, TreeAction, TreeCommand};
+use troupe_tree::effect::{CommandReply as Told, TreeEffect};
+use troupe_tree::{Tree, TreeLimits};
 
 use super::address::AgentTarget;
 use crate::control::ControlAnswer;

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use tokio::time::{Instant, Interval, MissedTickBehavior, interval_at};
-use troupe_agents::tree::CurrentStatus;
+use troupe_tree::CurrentStatus;
 
 use super::address::{AgentTarget, find};
 use super::logged_tree::{self, LoggedTree, TreeLiveness};

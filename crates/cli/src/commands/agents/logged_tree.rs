@@ -3,18 +3,17 @@
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
-use troupe_agents::tree::id::TimeMs;
-use troupe_agents::tree::lifecycle::Interruption;
-use troupe_agents::tree::logged_lives::{LoggedLives, without_a_task};
-use troupe_agents::tree::{AgentAddressError, AgentRecord, CurrentStatus, TreeMemory, TreeRecord};
-use troupe_agents::tree_access::status_detail;
 use troupe_protocol::agent::AgentStatus;
 use troupe_protocol::result::TaskResult;
 use troupe_protocol::rollout::{RolloutRecord, SessionMeta};
 use troupe_protocol::spawn::SpawnSpec;
-use troupe_protocol::tree::{AgentLine, AgentMessage, AgentMetadata, MessageId, TreeFact};
+use troupe_protocol::tree::{
+    AgentLine, AgentMessage, AgentMetadata, Interruption, MessageId, TimeMs, TreeFact, TreeRecord,
+};
 use troupe_protocol::{AgentId, EventMsg, SessionId};
 use troupe_store::{LogLine, LogPosition, SessionStore, StoreError};
+use troupe_tree::logged_lives::{LoggedLives, without_a_task};
+use troupe_tree::{AgentAddressError, AgentRecord, CurrentStatus, TreeMemory};
 
 use crate::control::AgentListRow;
 use crate::control::row::{ChildBirth, PendingMail, TokenSums};
@@ -301,7 +300,7 @@ impl LoggedTree {
                 Some(last) => AgentStatus::Lost(Some(Box::new(last.clone()))),
                 None => status.to_wire(last.and_then(TaskResult::text)),
             },
-            detail: status_detail(status, None),
+            detail: status.detail().map(str::to_owned),
             since_ms: agent.since.0,
             born_ms: agent.born_at.0,
             ran_ms: last.and_then(|result| result.evidence.ran_ms()),
@@ -316,7 +315,7 @@ impl LoggedTree {
             },
             pending: PendingMail::of(agent.inbox.depth()),
             last_task: last.map(|result| result.task_id.clone()),
-            pruned: agent.place == troupe_agents::tree::agent::AgentLiveness::Pruned,
+            pruned: agent.place == troupe_tree::agent::AgentLiveness::Pruned,
         }
     }
 

@@ -5,13 +5,13 @@ use std::io;
 
 use anyhow::anyhow;
 use serde_json::json;
-use troupe_agents::tree::AgentRecord;
-use troupe_agents::tree::lifecycle::Lifecycle;
 use troupe_engine::result_after_crash;
 use troupe_protocol::TaskOutcome;
 use troupe_protocol::agent::AgentStatus;
 use troupe_protocol::result::{Evidence, FileEvidence, StopReason, StructuredOutput, TaskResult};
 use troupe_store::SessionStore;
+use troupe_tree::AgentRecord;
+use troupe_tree::lifecycle::Lifecycle;
 
 use super::draw::{self, thousands};
 use super::logged_tree::TreeLiveness;

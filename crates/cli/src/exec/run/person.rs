@@ -2,10 +2,10 @@
 
 use std::io::{self, IsTerminal as _};
 
-use troupe_agents::tree::command::SendUrgency;
 use troupe_protocol::Op;
 use troupe_protocol::input::UserInput;
 use troupe_protocol::tree::AgentMessage;
+use troupe_tree::command::SendUrgency;
 
 use super::ExecRun;
 use crate::exec::asking::{LineOutcome, QuestionQueue, RefusalExplanation};

@@ -6,7 +6,6 @@ use std::path::{Path, PathBuf};
 use expect_test::{Expect, expect};
 use serde_json::{Value, json};
 use troupe_agents::Family;
-use troupe_agents::tree::command::StopMode;
 use troupe_agents::tree_access::TreeStopRequest;
 use troupe_protocol::agent::AgentStatus;
 use troupe_protocol::approval::{ExecApprovalRequest, ReviewDecision};
@@ -15,6 +14,7 @@ use troupe_protocol::policy::{ApprovalPolicy, SandboxPolicy};
 use troupe_protocol::result::{StopReason, TaskResult};
 use troupe_protocol::{EventMsg, StopVerb};
 use troupe_testkit::{Actor, Stage};
+use troupe_tree::command::StopMode;
 
 use super::program;
 use crate::it::agents::cast::is_now;
@@ -277,9 +277,9 @@ async fn a_crash_is_told_and_the_next_message_starts_it_anew() {
 
 /// Says something to the child as the user, and waits until it has answered.
 async fn tell(actor: &mut Actor, text: &str) {
-    use troupe_agents::tree::command::SendUrgency;
     use troupe_protocol::input::UserInput;
     use troupe_protocol::tree::AgentMessage;
+    use troupe_tree::command::SendUrgency;
 
     let message = AgentMessage {
         items: vec![UserInput::text(text)],

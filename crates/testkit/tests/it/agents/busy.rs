@@ -4,13 +4,13 @@
 use std::collections::BTreeSet;
 
 use troupe_agents::Family;
-use troupe_agents::tree::status::WaitingOn;
-use troupe_agents::tree::{CurrentStatus, TreeLimits};
 use troupe_agents::tree_access::{AgentScope, WatchdogRequest};
 use troupe_protocol::input::UserInput;
 use troupe_protocol::tree::{AgentMessage, TreeFact};
 use troupe_protocol::{AgentId, EventMsg};
 use troupe_testkit::{Actor, Stage};
+use troupe_tree::status::WaitingOn;
+use troupe_tree::{CurrentStatus, TreeLimits};
 
 use super::cast::{has_mail, is_completed};
 use super::play::until_there;
@@ -313,7 +313,7 @@ fn message(text: &str) -> AgentMessage {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_flood_of_messages_is_turned_away_when_the_inbox_is_full() {
-    use troupe_agents::tree::command::SendUrgency;
+    use troupe_tree::command::SendUrgency;
     const SENT: usize = 10_000;
     const INBOX: usize = 256;
     let stage = stage_with(
@@ -379,7 +379,7 @@ async fn a_flood_of_messages_is_turned_away_when_the_inbox_is_full() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_huge_message_arrives_whole_and_is_there_after_a_restart() {
-    use troupe_agents::tree::command::SendUrgency;
+    use troupe_tree::command::SendUrgency;
     let stage = stage_with(
         &[
             script::scene("errand", &script::answers(3, "read")),

@@ -5,7 +5,6 @@ use std::sync::Arc;
 use expect_test::expect;
 use serde_json::json;
 use troupe_agents::Family;
-use troupe_agents::tree::command::{SendUrgency, StopMode};
 use troupe_agents::tree_access::{CallbackChoice, TreeStopRequest};
 use troupe_protocol::input::UserInput;
 use troupe_protocol::item::TurnItem;
@@ -14,6 +13,7 @@ use troupe_protocol::tree::{AgentLine, CallbackMode, MessageId, MessageMetadata,
 use troupe_protocol::{AgentId, ContextFragment, EventMsg, Op, ResponseItem, SessionId, StopVerb};
 use troupe_store::LogPosition;
 use troupe_testkit::Stage;
+use troupe_tree::command::{SendUrgency, StopMode};
 
 use super::cast::{
     OPENING, called, depths, has_mail, heard, heard_in, is_running, lines, message, open,

@@ -132,7 +132,7 @@ async fn a_reconfigure_changes_how_children_at_work_call_back() {
     configure(&mut actor, json!({"agents.callback.enabled": false})).await;
     stage.write("gate", "");
     actor.agents().wait_until_idle().await;
-    let urgency = troupe_agents::tree::command::SendUrgency::Regular;
+    let urgency = troupe_tree::command::SendUrgency::Regular;
     desk.send(&address, message("go on"), urgency)
         .await
         .unwrap();
@@ -178,7 +178,7 @@ async fn a_child_whose_caller_wants_no_callback_stays_silent_after_a_reconfigure
         json!({"agents.callback.template": "{{status}}"}),
     )
     .await;
-    let urgency = troupe_agents::tree::command::SendUrgency::Regular;
+    let urgency = troupe_tree::command::SendUrgency::Regular;
     let address = kid.session.to_string();
     desk.send(&address, message("go on"), urgency)
         .await

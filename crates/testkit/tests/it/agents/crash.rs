@@ -3,15 +3,14 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use troupe_agents::tree::CurrentStatus;
-use troupe_agents::tree::lifecycle::Interruption;
 use troupe_agents::{Family, RecoveryPolicy};
 use troupe_protocol::op::Op;
 use troupe_protocol::result::StopReason;
 use troupe_protocol::rollout::RolloutRecord;
-use troupe_protocol::tree::{TaskEnding, TreeFact};
+use troupe_protocol::tree::{Interruption, TaskEnding, TreeFact};
 use troupe_protocol::{AgentId, EventMsg};
 use troupe_testkit::{Actor, Stage};
+use troupe_tree::CurrentStatus;
 
 use super::logs;
 use super::script::{GATE, answers, call, root, said, say, scene};

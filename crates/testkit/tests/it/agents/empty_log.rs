@@ -1,8 +1,8 @@
 //! A child whose engine was killed between making its log and writing the first line.
 
-use troupe_agents::tree::CurrentStatus;
 use troupe_agents::{Family, RecoveryPolicy};
 use troupe_testkit::Stage;
+use troupe_tree::CurrentStatus;
 
 use super::logs;
 use super::script::{answers, call, root, scene};

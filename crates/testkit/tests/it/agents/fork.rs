@@ -3,13 +3,13 @@
 use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
-use troupe_agents::tree::command::{SendUrgency, StopMode};
 use troupe_agents::tree_access::{LogsQuery, TreeStopRequest};
 use troupe_agents::{Family, TreeOptions};
 use troupe_protocol::op::{ConfigureSession, ForkPoint};
 use troupe_protocol::tree::AgentMessage;
 use troupe_protocol::{EventMsg, ItemId, Op, SessionId, StopVerb, TurnItem};
 use troupe_testkit::{Actor, Stage};
+use troupe_tree::command::{SendUrgency, StopMode};
 
 use super::cast;
 use super::play::{

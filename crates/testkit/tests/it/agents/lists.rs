@@ -3,10 +3,10 @@
 
 use expect_test::expect;
 use serde_json::{Value, json};
-use troupe_agents::tree::command::StopMode;
 use troupe_agents::tree_access::{TreeError, TreeStopRequest};
 use troupe_protocol::agent::SubagentLifecycle;
 use troupe_protocol::{EventMsg, StopVerb};
+use troupe_tree::command::StopMode;
 
 use super::cast::is_running;
 use super::hands::Hands;

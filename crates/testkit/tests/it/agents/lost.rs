@@ -1,14 +1,14 @@
 //! Agents whose logs are gone.
 
 use serde_json::{Value, json};
-use troupe_agents::tree::CurrentStatus;
-use troupe_agents::tree::command::SendUrgency;
-use troupe_agents::tree::effect::{DeliveryReceipt, UndeliverableReason};
 use troupe_agents::{Family, RecoveryPolicy};
 use troupe_protocol::EventMsg;
 use troupe_protocol::agent::SubagentLifecycle;
 use troupe_protocol::tree::AgentMessage;
 use troupe_testkit::{Actor, Stage};
+use troupe_tree::CurrentStatus;
+use troupe_tree::command::SendUrgency;
+use troupe_tree::effect::{DeliveryReceipt, UndeliverableReason};
 
 use super::play::scene as scene_of;
 use super::script::{answers, call, root, scene};

@@ -1,11 +1,11 @@
 //! Agents that nobody needs at present are out of memory, and nobody can tell.
 
 use serde_json::json;
-use troupe_agents::tree::CurrentStatus;
-use troupe_agents::tree::command::SendUrgency;
-use troupe_agents::tree::effect::DeliveryReceipt;
-use troupe_agents::tree::limits::RESIDENT_AGENTS_MAX;
 use troupe_testkit::{Actor, Stage};
+use troupe_tree::CurrentStatus;
+use troupe_tree::command::SendUrgency;
+use troupe_tree::effect::DeliveryReceipt;
+use troupe_tree::limits::RESIDENT_AGENTS_MAX;
 
 use super::cast::{heard, message, open, stage_with};
 use super::play::{agent, agents, call, end, scene};

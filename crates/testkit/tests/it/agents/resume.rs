@@ -5,8 +5,6 @@ use std::sync::Arc;
 
 use serde_json::json;
 use tempfile::TempDir;
-use troupe_agents::tree::CurrentStatus;
-use troupe_agents::tree::command::SendUrgency;
 use troupe_agents::tree_access::{AgentScope, AgentView};
 use troupe_agents::{Family, RecoveryPolicy, TreeOptions};
 use troupe_protocol::AgentId;
@@ -14,6 +12,8 @@ use troupe_protocol::rollout::RolloutRecord;
 use troupe_protocol::tree::Interruption;
 use troupe_store::{EmbeddedStore, SessionStore};
 use troupe_testkit::{Actor, Stage};
+use troupe_tree::CurrentStatus;
+use troupe_tree::command::SendUrgency;
 
 use super::cast::{self, heard, is_completed, is_running, message, plot};
 use super::logs;

@@ -2,12 +2,12 @@
 
 use serde_json::json;
 use troupe_agents::Family;
-use troupe_agents::tree::command::SendUrgency;
 use troupe_protocol::EventMsg;
 use troupe_protocol::event::ReviewOutput;
 use troupe_protocol::op::{Op, ReviewRequest, ReviewTarget};
 use troupe_protocol::policy::SandboxPolicy;
 use troupe_testkit::{Actor, Stage};
+use troupe_tree::command::SendUrgency;
 
 use super::cast::{is_completed, is_running, message};
 use super::play::{agent, call, end, requests_of, scene, until_there};

@@ -1,8 +1,6 @@
 //! What children may not do, whatever they are asked to and whatever they ask for.
 
 use troupe_agents::Family;
-use troupe_agents::tree::CurrentStatus;
-use troupe_agents::tree::command::{SendUrgency, StopMode};
 use troupe_agents::tree_access::TreeStopRequest;
 use troupe_protocol::input::UserInput;
 use troupe_protocol::op::{ConfigureSession, ForkPoint, Op};
@@ -11,6 +9,8 @@ use troupe_protocol::session::TurnOverrides;
 use troupe_protocol::tree::AgentMessage;
 use troupe_protocol::{SessionId, StopVerb};
 use troupe_testkit::{Actor, Stage};
+use troupe_tree::CurrentStatus;
+use troupe_tree::command::{SendUrgency, StopMode};
 
 use super::logs;
 use super::script::{answers, call, root, said, say, scene};

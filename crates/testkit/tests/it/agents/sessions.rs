@@ -6,7 +6,6 @@ use std::collections::BTreeSet;
 use expect_test::expect;
 use serde_json::json;
 use troupe_agents::Family;
-use troupe_agents::tree::command::StopMode;
 use troupe_agents::tree_access::{AgentView, TreeStopRequest};
 use troupe_protocol::agent::AgentStatus;
 use troupe_protocol::op::Op;
@@ -15,6 +14,7 @@ use troupe_protocol::rollout::RolloutRecord;
 use troupe_protocol::session::SessionSource;
 use troupe_protocol::{EventMsg, SessionId, StopVerb, TurnItem};
 use troupe_testkit::{Actor, Stage};
+use troupe_tree::command::StopMode;
 
 use super::play::{
     Cue, agents, answer, answers, backgrounds, begin, call, empty_stage, end, named, play,

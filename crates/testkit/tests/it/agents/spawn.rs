@@ -8,12 +8,12 @@ use expect_test::{Expect, expect};
 use serde_json::{Value, json};
 use troupe_agents::TreeOptions;
 use troupe_agents::roles::ModelPreference;
-use troupe_agents::tree::{TreeLimits, limits::OnLimit};
 use troupe_agents::tree_access::{ModelChoice, ModelListState, SpawnCatalogue};
 use troupe_protocol::EventMsg;
 use troupe_protocol::agent::AgentStatus;
 use troupe_protocol::policy::SandboxPolicy;
 use troupe_testkit::{Actor, Stage};
+use troupe_tree::{TreeLimits, limits::OnLimit};
 
 use super::play::{
     Cue, agent, agents, answer, answers, answers_of, call, end, play, requests_of, role, scene,

@@ -5,8 +5,6 @@ use std::path::Path;
 use expect_test::expect;
 use serde_json::{Value, json};
 use troupe_agents::Family;
-use troupe_agents::tree::CurrentStatus;
-use troupe_agents::tree::command::StopMode;
 use troupe_agents::tree_access::TreeStopRequest;
 use troupe_protocol::agent::AgentStatus;
 use troupe_protocol::op::{ConfigureSession, Op};
@@ -15,6 +13,8 @@ use troupe_protocol::result::StopReason;
 use troupe_protocol::tree::Interruption;
 use troupe_protocol::{AgentId, StopVerb};
 use troupe_testkit::{Actor, Stage};
+use troupe_tree::CurrentStatus;
+use troupe_tree::command::StopMode;
 
 use super::cast::{self, heard, is_completed, is_now, lines, open, sleeper, stage};
 use super::logs;

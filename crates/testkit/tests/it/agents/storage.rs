@@ -3,7 +3,6 @@
 use std::io::Write as _;
 use std::sync::Arc;
 
-use troupe_agents::tree::CurrentStatus;
 use troupe_agents::{Family, RecoveryPolicy};
 use troupe_protocol::error::ErrorInfo;
 use troupe_protocol::result::StopReason;
@@ -11,6 +10,7 @@ use troupe_protocol::rollout::RolloutRecord;
 use troupe_protocol::tree::TreeFact;
 use troupe_protocol::{AgentId, EventMsg, SessionId};
 use troupe_testkit::{Actor, Stage};
+use troupe_tree::CurrentStatus;
 
 use super::logs;
 use super::script::{GATE, answers, call, root, said, say, scene};
@@ -122,7 +122,7 @@ async fn torn_last_lines_are_told_and_the_tree_stands() {
         metadata: None,
         client_id: None,
     };
-    let urgency = troupe_agents::tree::command::SendUrgency::Regular;
+    let urgency = troupe_tree::command::SendUrgency::Regular;
     desk.send("/root/a", message, urgency).await.unwrap();
     actor.until_task_ends().await;
     let result = desk.result("/root/a", None).await.unwrap();

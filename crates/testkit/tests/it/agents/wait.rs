@@ -3,12 +3,12 @@
 use expect_test::expect;
 use serde_json::{Value, json};
 use troupe_agents::Family;
-use troupe_agents::tree::command::StopMode;
 use troupe_agents::tree_access::TreeStopRequest;
 use troupe_protocol::agent::AgentStatus;
 use troupe_protocol::op::Op;
 use troupe_protocol::{AgentId, EventMsg, StopVerb};
 use troupe_testkit::{Actor, Stage};
+use troupe_tree::command::StopMode;
 
 use super::play::{
     Cue, agent, answer, answers, begin, call, end, play, scene, seen, stage, until_there,

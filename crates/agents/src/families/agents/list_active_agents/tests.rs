@@ -1,10 +1,10 @@
 use expect_test::expect;
 use serde_json::json;
 use troupe_engine::ActivityKind;
+use troupe_tree::status::CurrentStatus;
 
 use super::*;
 use crate::families::example;
-use crate::tree::status::CurrentStatus;
 
 #[test]
 fn a_line_has_the_agent_and_how_it_gets_on() {

@@ -1,10 +1,10 @@
 use expect_test::{Expect, expect};
 use serde_json::json;
 use troupe_engine::ActivityKind;
+use troupe_tree::status::CurrentStatus;
 
 use super::*;
 use crate::families::example;
-use crate::tree::status::CurrentStatus;
 
 fn check(arguments: Value, expected: Expect) {
     let found = serde_json::from_value::<AgentWaitArguments>(arguments)

@@ -5,11 +5,11 @@ use serde_json::json;
 use troupe_engine::ActivityKind;
 use troupe_protocol::AgentId;
 use troupe_protocol::tree::Interruption;
+use troupe_tree::status::WaitingOn;
 
 use super::*;
 use crate::families::example;
 use crate::families::subagents::list;
-use crate::tree::status::WaitingOn;
 
 #[test]
 fn an_agent_has_all_its_names() {

@@ -1,11 +1,11 @@
 use expect_test::{Expect, expect};
+use troupe_protocol::StopVerb;
+use troupe_tree::status::CurrentStatus;
+use troupe_tree::{AgentAddressError, TreeRefusal};
 
 use super::*;
 use crate::families::example;
-use crate::tree::status::CurrentStatus;
-use crate::tree::{AgentAddressError, TreeRefusal};
 use crate::tree_access::StopEntry;
-use troupe_protocol::StopVerb;
 
 fn check(arguments: Value, expected: Expect) {
     let found = serde_json::from_value::<SubagentPruneArguments>(arguments)

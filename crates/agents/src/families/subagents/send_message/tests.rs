@@ -1,11 +1,11 @@
 use expect_test::{Expect, expect};
 use troupe_protocol::tree::MessageId;
+use troupe_tree::effect::UndeliverableReason;
+use troupe_tree::status::CurrentStatus;
 use uuid::Uuid;
 
 use super::*;
 use crate::families::example;
-use crate::tree::effect::UndeliverableReason;
-use crate::tree::status::CurrentStatus;
 
 fn check(arguments: Value, expected: Expect) {
     let found = serde_json::from_value::<SubagentMessageArguments>(arguments)

@@ -4,10 +4,10 @@ use expect_test::{Expect, expect};
 use troupe_protocol::SubmissionId;
 use troupe_protocol::result::{Evidence, StopReason, TaskResult};
 use troupe_protocol::tree::AgentMessage;
+use troupe_tree::status::CurrentStatus;
 
 use super::*;
 use crate::families::example;
-use crate::tree::status::CurrentStatus;
 use crate::tree_access::FinishedTarget;
 
 fn check(arguments: Value, expected: Expect) {
