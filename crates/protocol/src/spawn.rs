@@ -134,6 +134,12 @@ pub enum HistoryShare {
     LastTurns(u32),
 }
 
+impl HistoryShare {
+    pub fn is_none(&self) -> bool {
+        *self == Self::None
+    }
+}
+
 /// What the one who makes a child says of being told of it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema, ts_rs::TS))]

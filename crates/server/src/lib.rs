@@ -28,7 +28,9 @@ pub mod unix_socket;
 pub mod web;
 
 pub use listen::{ListenError, ListenOptions, ListenReach, StopSignal};
-pub use proto::{PromptHistory, ProtoServer, ServerEnd, SessionOffice, TreeSource};
+pub use proto::{
+    PromptHistory, ProtoServer, ReadMarks, ServerEnd, SessionOffice, TreeSource, session_cards,
+};
 pub use session_pool::{
     AttachableRoot, OpenError, RootSession, SessionFactory, SessionPool, SessionRefusal,
 };

@@ -146,6 +146,10 @@ pub const SESSION_CARDS_MAX: u32 = 200;
 /// What people typed that is kept for later sessions. Over it the older half is dropped.
 pub const PROMPTS_BYTES_MAX: u64 = 1024 * 1024;
 
+/// Marks of results that were read. Over it the older half is dropped: what they were on is unread
+/// again.
+pub const READ_MARKS_BYTES_MAX: u64 = 256 * 1024;
+
 /// One prompt that is kept; a longer one is not.
 pub const PROMPT_BYTES_MAX: usize = 64 * 1024;
 

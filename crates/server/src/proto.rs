@@ -13,6 +13,7 @@
 mod client;
 mod errands;
 mod grpc;
+mod home_lines;
 mod http;
 mod hub;
 mod identities;
@@ -20,8 +21,10 @@ mod lines;
 mod office;
 mod pace;
 mod prompts;
+mod read_marks;
 mod receipts;
 mod seats;
+mod session_cards;
 mod source;
 mod web;
 mod ws;
@@ -48,6 +51,8 @@ use client::EntryRequirement;
 use hub::ClientHub;
 pub use office::{SessionOffice, TreeSource};
 pub use prompts::PromptHistory;
+pub use read_marks::ReadMarks;
+pub use session_cards::session_cards;
 use source::SessionEvents;
 
 /// A server that has its addresses and waits for its session.

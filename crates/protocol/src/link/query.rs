@@ -11,9 +11,11 @@ use serde::{Deserialize, Serialize};
 use crate::agent::SubagentSummary;
 use crate::id::{AgentId, SessionId, SubmissionId};
 use crate::input::UserInput;
-use crate::policy::{ReasoningEffort, SandboxMode};
+use crate::policy::{ReasoningEffort, SandboxMode, SandboxPolicy};
 use crate::result::TaskResult;
+use crate::spawn::{ApprovalRoute, HistoryShare};
 use crate::stop::StopVerb;
+use crate::tree::MailKind;
 
 /// An agent is named by its number, its path (`/root/tests`), its name or the id of its session.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -59,6 +61,12 @@ pub enum LinkQuery {
         /// An empty one clears it.
         note: String,
     },
+    /// Somebody has read what the agent's last task came to; all clients are told so in its card.
+    MarkRead { agent: String },
+    /// What was sent to an agent, newest last.
+    AgentInbox { agent: String },
+    /// What a child can be made from, in the session's directory.
+    Roles,
     /// The sessions of the home that changed last, newest first.
     Sessions(SessionFilter),
     /// What people typed in this home, oldest first.
@@ -79,6 +87,9 @@ impl LinkQuery {
             Self::Agents { .. }
             | Self::AgentResult { .. }
             | Self::Sessions(_)
+            | Self::MarkRead { .. }
+            | Self::AgentInbox { .. }
+            | Self::Roles
             | Self::Prompts { .. }
             | Self::AddPrompt { .. } => true,
             Self::StopAgents { dry_run, .. } => *dry_run,
@@ -112,6 +123,9 @@ pub struct SpawnOrder {
     pub working_directory: Option<PathBuf>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub note: Option<String>,
+    /// How much of the root's conversation it begins with.
+    #[serde(default, skip_serializing_if = "HistoryShare::is_none")]
+    pub history: HistoryShare,
     /// Whether the root is told when the child has ended.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub call_back: bool,
@@ -140,6 +154,9 @@ pub struct SessionFilter {
     /// Those that were archived, in the place of the others.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub archived: bool,
+    /// The youngest first, and not those that changed last.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub by_creation: bool,
     /// `next` of the page before.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cursor: Option<String>,
@@ -180,6 +197,13 @@ pub enum LinkAnswer {
         result: Box<TaskResult>,
     },
     NoteSet,
+    Read,
+    Inbox {
+        messages: Vec<MailCard>,
+    },
+    Roles {
+        roles: Vec<RoleCard>,
+    },
     Sessions {
         sessions: Vec<SessionCard>,
         /// Asks for the next page.
@@ -214,6 +238,9 @@ pub struct AgentCard {
     pub ran_ms: Option<u64>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_task: Option<SubmissionId>,
+    /// Somebody has read what that task came to.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub read: bool,
     pub total_tokens: u64,
     /// With everybody below.
     pub subtree_tokens: u64,
@@ -231,6 +258,47 @@ pub struct AgentMaking {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub effort: Option<ReasoningEffort>,
     pub cwd: PathBuf,
+    /// Its own; in force is no more than what those above it have at the moment.
+    pub sandbox: SandboxPolicy,
+    /// Why nothing leaves that sandbox, whoever agrees.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sandbox_held: Option<String>,
+    /// Who answers what it asks.
+    pub approvals: ApprovalRoute,
+}
+
+/// A message to an agent, without its text.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema, ts_rs::TS))]
+pub struct MailCard {
+    /// How it is delivered and who sent it; absent while only the recipient's log tells of it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub kind: Option<MailKind>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub queued_ms: Option<i64>,
+    pub state: MailCardState,
+}
+
+/// What has become of a message.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[cfg_attr(test, derive(schemars::JsonSchema, ts_rs::TS))]
+pub enum MailCardState {
+    Waiting,
+    /// It began a task or joined one.
+    Taken,
+    /// A callback that a wait delivered.
+    Consumed,
+    /// What it was for was stopped first.
+    Dropped,
+}
+
+/// A role, as a list shows it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema, ts_rs::TS))]
+pub struct RoleCard {
+    pub name: String,
+    pub description: String,
 }
 
 /// What became of a message.

@@ -1,33 +1,36 @@
 //! Answers what clients ask of a session's tree and of its home.
 
+use std::io;
+use std::path::Path;
 use std::sync::Arc;
 
 use tokio::sync::mpsc;
+use troupe_agents::roles::RoleLibrary;
 use troupe_agents::tree_access::{
-    AgentScope, CallbackChoice, SpawnContext, SpawnRequest, StopOutcome, TreeError, TreeStopRequest,
+    AgentScope, AgentView, CallbackChoice, SpawnContext, SpawnRequest, StopOutcome, TreeError,
+    TreeStopRequest,
 };
 use troupe_agents::{AgentsConfigurator, TreeAccess, TreeHandle};
 use troupe_engine::{EventStream, SessionHandle, expand};
 use troupe_protocol::agent::AgentOrigin;
 use troupe_protocol::link::ServerNotice;
 use troupe_protocol::link::query::{
-    LinkAnswer, LinkQuery, MessageUrgency, SessionCard, SessionFilter, SpawnOrder, StopExemption,
-    StopStep, TreeCount,
+    AgentCard, LinkAnswer, LinkQuery, MailCard, MailCardState, MessageUrgency, RoleCard,
+    SpawnOrder, StopExemption, StopStep,
 };
 use troupe_protocol::rollout::RolloutRecord;
 use troupe_protocol::session::{TurnContext, TurnOverrides};
-use troupe_protocol::spawn::HistoryShare;
-use troupe_protocol::tree::{AgentMessage, CallbackMode, OnParentInterrupt, TaskEnding};
+use troupe_protocol::tree::{AgentMessage, CallbackMode, OnParentInterrupt};
 use troupe_protocol::{AgentId, Event, EventMsg, Op, SessionId, Submission, SubmissionId};
-use troupe_store::{
-    ArchivedFilter, ListQuery, LogPosition, RecordedStatus, SessionStore, SessionSummary,
-};
+use troupe_store::{AgentLocation, LogPosition, MailRow, MailState, SessionStore};
 use troupe_tree::command::{self, StopMode};
 use uuid::Uuid;
 
 use super::prompts::PromptHistory;
+use super::read_marks::{ReadMark, ReadMarks};
+use super::session_cards::session_cards;
 use super::source::SessionEvents;
-use crate::limits::{PROMPTS_TOLD_MAX, SESSION_CARDS_DEFAULT, SESSION_CARDS_MAX};
+use crate::limits::PROMPTS_TOLD_MAX;
 
 /// What a child is recorded as that a person makes over a link.
 const TOOL: &str = "link";
@@ -37,6 +40,7 @@ const TOOL: &str = "link";
 pub struct SessionOffice {
     tree: TreeSource,
     prompts: Option<PromptHistory>,
+    read_marks: Option<ReadMarks>,
 }
 
 /// Where the tree of the session is found.
@@ -49,8 +53,11 @@ pub enum TreeSource {
 
 impl SessionOffice {
     pub fn new(tree: TreeSource) -> Self {
-        let prompts = None;
-        Self { tree, prompts }
+        Self {
+            tree,
+            prompts: None,
+            read_marks: None,
+        }
     }
 
     /// Keeps what people type, for later sessions.
@@ -58,6 +65,13 @@ impl SessionOffice {
     pub fn with_prompts(self, prompts: PromptHistory) -> Self {
         let prompts = Some(prompts);
         Self { prompts, ..self }
+    }
+
+    /// Keeps which results were read.
+    #[must_use]
+    pub fn with_read_marks(self, read_marks: ReadMarks) -> Self {
+        let read_marks = Some(read_marks);
+        Self { read_marks, ..self }
     }
 
     fn agents(&self) -> Result<TreeHandle, String> {
@@ -143,7 +157,20 @@ impl SessionOffice {
                 set.map_err(told)?;
                 Ok(LinkAnswer::NoteSet)
             }
-            LinkQuery::Sessions(filter) => sessions(&*self.store()?, filter).await,
+            LinkQuery::MarkRead { agent } => self.mark_read(&agent).await,
+            LinkQuery::AgentInbox { agent } => self.inbox(&agent).await,
+            LinkQuery::Roles => {
+                let context = context(handle, events).await?;
+                let roles = Arc::clone(&self.agents()?.options().roles);
+                let read = move || role_cards(&roles, &context.cwd);
+                let roles = tokio::task::spawn_blocking(read).await;
+                let roles = roles.map_err(|error| error.to_string())?;
+                Ok(LinkAnswer::Roles { roles })
+            }
+            LinkQuery::Sessions(filter) => {
+                let listed = session_cards(&*self.store()?, filter).await;
+                listed.map_err(|error| error.to_string())
+            }
             LinkQuery::Prompts { limit } => {
                 let limit = limit.unwrap_or(PROMPTS_TOLD_MAX).min(PROMPTS_TOLD_MAX);
                 let read = self.with_history(move |prompts| prompts.newest(limit as usize));
@@ -172,10 +199,40 @@ impl SessionOffice {
             .map_err(told)?;
         let others = others.iter().filter(|view| view.agent != AgentId::ROOT);
         let views = std::iter::once(&root).chain(others);
-        Ok(LinkAnswer::Agents {
-            agents: views
-                .map(troupe_agents::tree_access::AgentView::card)
-                .collect(),
+        let mut agents: Vec<AgentCard> = views.map(AgentView::card).collect();
+        if agents.iter().any(|card| card.last_task.is_some())
+            && let Some(marks) = self.read_marks.clone()
+        {
+            let marks = with_file(marks, ReadMarks::all).await?;
+            for card in &mut agents {
+                let mark = mark_of(card.summary.session_id, card.last_task.clone());
+                card.read = mark.is_some_and(|mark| marks.contains(&mark));
+            }
+        }
+        Ok(LinkAnswer::Agents { agents })
+    }
+
+    async fn mark_read(&self, agent: &str) -> Result<LinkAnswer, String> {
+        let view = self.desk()?.view(agent).await.map_err(told)?;
+        let mark = mark_of(view.session, view.last_task);
+        if let (Some(marks), Some(mark)) = (self.read_marks.clone(), mark) {
+            with_file(marks, move |marks| marks.add(&mark)).await?;
+        }
+        Ok(LinkAnswer::Read)
+    }
+
+    async fn inbox(&self, agent: &str) -> Result<LinkAnswer, String> {
+        let desk = self.desk()?;
+        let root = desk.view(&AgentId::ROOT.to_string()).await.map_err(told)?;
+        let view = desk.view(agent).await.map_err(told)?;
+        let at = AgentLocation {
+            root: root.session,
+            agent: view.agent,
+        };
+        let rows = self.store()?.inbox(at).await;
+        let rows = rows.map_err(|error| error.to_string())?;
+        Ok(LinkAnswer::Inbox {
+            messages: rows.into_iter().map(mail_card).collect(),
         })
     }
 
@@ -196,7 +253,7 @@ impl SessionOffice {
             model: order.model,
             reasoning_effort: order.effort,
             sandbox: order.sandbox,
-            history: HistoryShare::None,
+            history: order.history,
             fork_answer: None,
             output_schema: None,
             approvals: None,
@@ -222,14 +279,12 @@ impl SessionOffice {
     /// Works with the file of prompts, if there is one, beside the session.
     async fn with_history<T: Send + 'static>(
         &self,
-        work: impl FnOnce(&PromptHistory) -> std::io::Result<T> + Send + 'static,
+        work: impl FnOnce(&PromptHistory) -> io::Result<T> + Send + 'static,
     ) -> Result<Option<T>, String> {
-        let Some(prompts) = self.prompts.clone() else {
-            return Ok(None);
-        };
-        let done = tokio::task::spawn_blocking(move || work(&prompts)).await;
-        let done = done.map_err(|error| error.to_string())?;
-        done.map(Some).map_err(|error| format!("prompts: {error}"))
+        match self.prompts.clone() {
+            Some(prompts) => with_file(prompts, work).await.map(Some),
+            None => Ok(None),
+        }
     }
 
     /// Tells what an agent said after `seen` and says, until its tree or the client is gone.
@@ -373,61 +428,43 @@ fn stop_told(stopped: StopOutcome) -> LinkAnswer {
     }
 }
 
-/// Lists sessions with the counts of their trees, from the index alone.
-async fn sessions(store: &dyn SessionStore, filter: SessionFilter) -> Result<LinkAnswer, String> {
-    let limit = filter.limit.unwrap_or(SESSION_CARDS_DEFAULT);
-    let query = ListQuery {
-        cwds: filter.cwd.into_iter().collect(),
-        archived: if filter.archived {
-            ArchivedFilter::Archived
-        } else {
-            ArchivedFilter::Live
-        },
-        search: filter.search,
-        cursor: filter.cursor,
-        limit: Some(limit.min(SESSION_CARDS_MAX) as usize),
-        ..ListQuery::default()
-    };
-    let page = store.list(&query).await.map_err(unlisted)?;
-    let mut sessions = Vec::new();
-    for summary in page.sessions {
-        sessions.push(card(store, summary).await?);
-    }
-    let next = page.next;
-    Ok(LinkAnswer::Sessions { sessions, next })
-}
-
-async fn card(store: &dyn SessionStore, summary: SessionSummary) -> Result<SessionCard, String> {
-    let agents = store.tree(summary.id).await.map_err(unlisted)?;
-    let questions = store.open_approvals(summary.id).await.map_err(unlisted)?;
-    let count = |number: usize| u32::try_from(number).unwrap_or(u32::MAX);
-    let below = agents.iter().filter(|row| row.agent != AgentId::ROOT);
-    let is_stopped = |end| matches!(end, RecordedStatus::Ended(TaskEnding::Interrupted { .. }));
-    let tree = TreeCount {
-        agents: count(below.clone().count()),
-        stopped: count(below.filter(|row| is_stopped(row.standing)).count()),
-        questions: count(questions.len()),
-        is_open: store.is_held(summary.id).await.map_err(unlisted)?,
-    };
-    Ok(SessionCard {
-        session_id: summary.id,
-        name: summary.name,
-        note: summary.note,
-        preview: summary.preview,
-        cwd: summary.cwd,
-        model: summary.model,
-        created_ms: summary.created.0,
-        updated_ms: summary.updated.0,
-        tokens: summary.tokens,
-        forked_from: summary.forked_from,
-        tree,
-    })
-}
-
 fn told(trouble: TreeError) -> String {
     trouble.to_string()
 }
 
-fn unlisted(error: troupe_store::StoreError) -> String {
-    error.to_string()
+/// Works with a file of the home, on a thread that may wait.
+async fn with_file<F: Send + 'static, T: Send + 'static>(
+    file: F,
+    work: impl FnOnce(&F) -> io::Result<T> + Send + 'static,
+) -> Result<T, String> {
+    let done = tokio::task::spawn_blocking(move || work(&file)).await;
+    let done = done.map_err(|error| error.to_string())?;
+    done.map_err(|error| format!("a file of the home: {error}"))
+}
+
+fn mark_of(session: SessionId, task: Option<SubmissionId>) -> Option<ReadMark> {
+    task.map(|task| ReadMark { session, task })
+}
+
+fn mail_card(row: MailRow) -> MailCard {
+    MailCard {
+        kind: row.kind,
+        queued_ms: row.queued.map(|at| at.0),
+        state: match row.state {
+            MailState::Waiting => MailCardState::Waiting,
+            MailState::Taken => MailCardState::Taken,
+            MailState::Consumed => MailCardState::Consumed,
+            MailState::Dropped => MailCardState::Dropped,
+        },
+    }
+}
+
+fn role_cards(roles: &RoleLibrary, cwd: &Path) -> Vec<RoleCard> {
+    let usable = roles.catalogue(cwd).roles.into_iter();
+    usable
+        .map(|role| RoleCard {
+            name: role.name.to_string(),
+            description: role.description.clone(),
+        })
+        .collect()
 }

@@ -15,7 +15,8 @@ use troupe_protocol::{ClientId, Event, EventMsg};
 use troupe_server::limits::KEEPALIVE_MS;
 use troupe_server::token::AccessToken;
 use troupe_server::{
-    ListenReach, PromptHistory, ProtoServer, ServerEnd, SessionOffice, StopSignal, TreeSource,
+    ListenReach, PromptHistory, ProtoServer, ReadMarks, ServerEnd, SessionOffice, StopSignal,
+    TreeSource,
 };
 use troupe_testkit::Stage;
 use troupe_transport::SessionAddress;
@@ -69,7 +70,8 @@ impl House {
             Some(tree) => {
                 let prompts = PromptHistory::new(directory.path().join("prompts.jsonl"));
                 let office = SessionOffice::new(TreeSource::Configurator(tree));
-                server.with_office(office.with_prompts(prompts))
+                let marks = ReadMarks::new(directory.path().join("read.jsonl"));
+                server.with_office(office.with_prompts(prompts).with_read_marks(marks))
             }
             None => server,
         };

@@ -247,3 +247,32 @@ async fn who_comes_late_may_begin_with_the_session() {
         );
     }
 }
+
+#[tokio::test]
+async fn what_one_client_has_read_is_read_for_all() {
+    let (_stage, house, mut driver) = after_an_errand("http").await;
+    let is_read = |cards: Vec<AgentCard>| cards[1].read;
+    assert!(!is_read(agents(&mut driver).await));
+    let agent = "1".to_owned();
+    let mut other = house.follow("unix").await;
+    let answer = other.answer("r", LinkQuery::MarkRead { agent }).await;
+    assert_eq!(answer, LinkAnswer::Read);
+    assert!(is_read(agents(&mut driver).await));
+}
+
+#[tokio::test]
+async fn roles_and_inboxes_are_asked_for() {
+    let (_stage, _house, mut driver) = after_an_errand("http").await;
+    let LinkAnswer::Roles { roles } = driver.answer("r", LinkQuery::Roles).await else {
+        panic!("no roles");
+    };
+    let names: Vec<&str> = roles.iter().map(|role| role.name.as_str()).collect();
+    assert!(names.contains(&"explorer"), "{names:?}");
+    let agent = "1".to_owned();
+    driver.answer("s", send("again")).await;
+    let query = LinkQuery::AgentInbox { agent };
+    let LinkAnswer::Inbox { messages } = driver.answer("i", query).await else {
+        panic!("no inbox");
+    };
+    assert!(!messages.is_empty());
+}
