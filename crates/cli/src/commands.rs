@@ -27,7 +27,7 @@ pub mod rollback;
 pub mod rules;
 pub mod sessions;
 pub mod skills;
-mod stored_session_op;
+pub mod stored_session_op;
 pub mod trust;
 pub mod undo;
 

@@ -114,6 +114,12 @@ pub const ENGINE_ENDING_MS_MAX: u64 = 10_000;
 /// Sessions that are shown to whoever has to choose one to resume.
 pub const RESUME_CHOICES_MAX: usize = 20;
 
+/// Sessions of one page of the picker. More come when its end is near.
+pub const RESUME_PAGE_SESSIONS: u32 = 50;
+
+/// Records of a session's log that a preview shows, from the end.
+pub const PREVIEW_RECORDS_MAX: usize = 400;
+
 /// A file of the diagnostic log that would grow larger is put aside; the one put aside before it goes.
 pub const LOG_FILE_BYTES_MAX: u64 = 8 * 1024 * 1024;
 

@@ -4,8 +4,10 @@
 //! it leaves goes on without it. A closed terminal, a hang-up or a crash of the screen therefore
 //! is what leaving is; only a person who says so ends the engine.
 
+mod catalogue;
 mod choose;
 mod editor;
+mod next;
 mod start;
 
 use std::io::{self, IsTerminal as _};
@@ -19,9 +21,12 @@ use troupe_protocol::{Op, SessionId};
 use troupe_transport::SessionAddress;
 use troupe_tui::session::wire::WireLink;
 use troupe_tui::terminal::TerminalDevice;
-use troupe_tui::{ScreenOptions, SessionEnding, TerminalSurroundings, TuiSettings, run_screen};
+use troupe_tui::{
+    NextSession, ScreenOptions, SessionEnding, TerminalSurroundings, TuiSettings, run_screen,
+};
 use uuid::Uuid;
 
+use crate::attach::EngineOrder;
 use crate::commands::{block_on, tell};
 use crate::failure::{CommandExit, CommandFailure, Outcome};
 use crate::layers::ConfigSource;
@@ -41,6 +46,8 @@ pub struct ScreenPlan {
     pub settings: TuiSettings,
     pub prompt: Option<String>,
     pub survival: Survival,
+    /// How another session would be opened after this one; `None` where none can be.
+    pub next: Option<EngineOrder>,
 }
 
 /// Whether the session can go on without the screen.
@@ -81,25 +88,37 @@ pub fn settings(source: &ConfigSource, cwd: &Path) -> Result<TuiSettings, Comman
     Ok(Settings::read(&loaded.config)?.screen.tui)
 }
 
-/// Shows a session, and says how to come back to it.
+/// Shows a session, and says how to come back to it; then what the person wants next.
 pub fn run(plan: ScreenPlan) -> Outcome {
-    let origin = plan.origin;
-    let ending = block_on(show(plan))?;
-    match (origin, ending) {
-        (ScreenOrigin::Started(id) | ScreenOrigin::Attached(Some(id)), ScreenRemains::Running) => {
-            tell(&format!(
+    let mut plan = plan;
+    loop {
+        let origin = plan.origin;
+        let order = plan.next.clone();
+        let (remains, next) = block_on(show(plan))?;
+        let id = match origin {
+            ScreenOrigin::Started(id) | ScreenOrigin::Attached(Some(id)) => Some(id),
+            ScreenOrigin::Attached(None) => None,
+        };
+        match (id, remains) {
+            (Some(id), ScreenRemains::Running) => tell(&format!(
                 "It goes on without the screen. Back to it: troupe attach {}",
                 id.short()
-            ));
+            )),
+            (Some(id), ScreenRemains::Ended | ScreenRemains::AtRest) => {
+                tell(&format!("Go on with: troupe resume {}", id.short()));
+            }
+            (None, ScreenRemains::Running | ScreenRemains::AtRest) => {}
+            (None, ScreenRemains::Ended) => tell("The session has ended."),
         }
-        (ScreenOrigin::Attached(None), ScreenRemains::Running | ScreenRemains::AtRest) => {}
-        (
-            ScreenOrigin::Started(id) | ScreenOrigin::Attached(Some(id)),
-            ScreenRemains::Ended | ScreenRemains::AtRest,
-        ) => tell(&format!("Go on with: troupe resume {}", id.short())),
-        (ScreenOrigin::Attached(None), ScreenRemains::Ended) => tell("The session has ended."),
+        let wanted = id.zip(order).zip(next);
+        let Some(((id, order), next)) = wanted else {
+            return Ok(CommandExit::Success);
+        };
+        match next::plan(order, id, next)? {
+            Some(following) => plan = following,
+            None => return Ok(CommandExit::Success),
+        }
     }
-    Ok(CommandExit::Success)
 }
 
 /// What a screen leaves behind.
@@ -112,7 +131,9 @@ pub enum ScreenRemains {
 }
 
 /// Shows a session until it is left.
-pub async fn show(plan: ScreenPlan) -> Result<ScreenRemains, CommandFailure> {
+pub async fn show(
+    plan: ScreenPlan,
+) -> Result<(ScreenRemains, Option<NextSession>), CommandFailure> {
     let role = match plan.origin {
         ScreenOrigin::Started(_) => ClientRole::Drive,
         ScreenOrigin::Attached(_) => ClientRole::Follow,
@@ -137,29 +158,31 @@ pub async fn show(plan: ScreenPlan) -> Result<ScreenRemains, CommandFailure> {
         surroundings: surroundings(),
         editor: editor::of_user(),
         outlives_screen: plan.survival == Survival::GoesOn,
+        has_next: plan.next.is_some(),
         ..ScreenOptions::default()
     };
     let is_plain = options.surroundings.wants_plain();
     let terminal = TerminalDevice::open(is_plain).map_err(CommandFailure::not_started)?;
     let (link, returned) = WireLink::new(client);
-    let ending = run_screen(Box::new(link), terminal, options).await;
-    let ending = ending.map_err(CommandFailure::failed)?;
+    let exit = run_screen(Box::new(link), terminal, options).await;
+    let exit = exit.map_err(CommandFailure::failed)?;
     let Ok(client) = returned.await else {
-        return Ok(ScreenRemains::Running);
+        return Ok((ScreenRemains::Running, exit.next));
     };
-    match ending {
-        SessionEnding::KeepRunning => Ok(ScreenRemains::Running),
+    let remains = match exit.ending {
+        SessionEnding::KeepRunning => ScreenRemains::Running,
         SessionEnding::Suspend => end(client).await,
         SessionEnding::Ended => match plan.survival {
             // Somebody else may be attached. An engine that nobody needs ends by itself.
-            Survival::GoesOn => Ok(ScreenRemains::AtRest),
+            Survival::GoesOn => ScreenRemains::AtRest,
             Survival::EndsWithScreen => end(client).await,
         },
-    }
+    };
+    Ok((remains, exit.next))
 }
 
 /// Ends the engine, and returns when it has ended. One who does not drive ends nothing.
-async fn end(mut client: Client) -> Result<ScreenRemains, CommandFailure> {
+async fn end(mut client: Client) -> ScreenRemains {
     let id = Uuid::new_v4().to_string();
     let ended = async {
         if client.submit(id, Op::Shutdown).await.is_err() {
@@ -176,7 +199,7 @@ async fn end(mut client: Client) -> Result<ScreenRemains, CommandFailure> {
         }
     };
     let time = Duration::from_millis(ENGINE_ENDING_MS_MAX);
-    Ok(timeout(time, ended).await.unwrap_or(ScreenRemains::Running))
+    timeout(time, ended).await.unwrap_or(ScreenRemains::Running)
 }
 
 fn is_refusal(notice: &troupe_protocol::link::ServerNotice) -> bool {

@@ -1,6 +1,7 @@
 //! What a transcript consists of. A cell keeps its source and is laid out for each width anew;
 //! one file for each kind.
 
+mod agent_call;
 mod agent_news;
 mod answer;
 mod callback;
@@ -16,6 +17,7 @@ mod user;
 
 use crate::text::TextRow;
 
+pub use agent_call::{CallWords, call_words};
 pub use agent_news::AgentNewsCell;
 pub use answer::AnswerCell;
 pub use callback::CallbackCell;

@@ -4,12 +4,14 @@
 mod buffer;
 mod completion;
 mod history;
+mod vim;
 
 use std::collections::BTreeMap;
 
 pub use buffer::EditBuffer;
 pub use completion::{CompletionKind, CompletionList};
 pub use history::PromptHistory;
+pub use vim::{VimMode, VimState};
 
 use crate::keys::KeyAction;
 use crate::limits::{CHIP_LETTERS_MIN, CHIP_LINES_MIN};
@@ -25,6 +27,8 @@ pub struct Composer {
     /// What was cut last.
     cut: String,
     pub completion: Option<CompletionList>,
+    /// Where one writes as in vi.
+    pub vim: Option<VimState>,
 }
 
 /// A draft, put aside while another one is written.
@@ -39,16 +43,41 @@ impl Composer {
         self.buffer.text().is_empty()
     }
 
+    /// Has one write as in vi, or as usual again; tells whether it is as in vi now.
+    pub fn toggle_vim(&mut self) -> bool {
+        self.vim = match self.vim {
+            Some(_) => None,
+            None => Some(VimState::default()),
+        };
+        self.vim.is_some()
+    }
+
+    /// Takes a letter: writes it, or does what it does in the normal mode of vi.
+    pub fn letter(&mut self, letter: char) {
+        match &mut self.vim {
+            Some(vim) if vim.mode == VimMode::Normal => {
+                vim.letter(letter, &mut self.buffer, &mut self.cut);
+            }
+            _ => self.buffer.insert(letter.encode_utf8(&mut [0; 4])),
+        }
+    }
+
+    /// Takes Esc; `false` if it means nothing to the line.
+    pub fn escape(&mut self) -> bool {
+        match &mut self.vim {
+            Some(vim) => vim.escape(&mut self.buffer),
+            None => false,
+        }
+    }
+
+    /// Tells whether letters are commands.
+    pub fn is_normal(&self) -> bool {
+        matches!(&self.vim, Some(vim) if vim.mode == VimMode::Normal)
+    }
+
     /// Does what a key of the context `Editor` does; `false` if there is nothing to do.
     pub fn edit(&mut self, action: KeyAction) -> bool {
         match action {
-            KeyAction::NewLine => self.buffer.insert("\n"),
-            KeyAction::Left => self.buffer.left(),
-            KeyAction::Right => self.buffer.right(),
-            KeyAction::WordLeft => self.buffer.word_left(),
-            KeyAction::WordRight => self.buffer.word_right(),
-            KeyAction::LineStart => self.buffer.line_start(),
-            KeyAction::LineEnd => self.buffer.line_end(),
             KeyAction::Up if !self.buffer.up() => {
                 if let Some(text) = self.history.older(self.buffer.text()) {
                     self.buffer.set(&text);
@@ -60,8 +89,6 @@ impl Composer {
                 }
             }
             KeyAction::Up | KeyAction::Down => {}
-            KeyAction::DeleteBack => self.buffer.delete_back(),
-            KeyAction::DeleteOn => self.buffer.delete_on(),
             KeyAction::DeleteWordBack => self.cut(EditBuffer::cut_word_back),
             KeyAction::DeleteWordOn => self.cut(EditBuffer::cut_word_on),
             KeyAction::KillToStart => self.cut(EditBuffer::cut_to_line_start),
@@ -70,9 +97,7 @@ impl Composer {
                 let cut = self.cut.clone();
                 self.buffer.insert(&cut);
             }
-            KeyAction::UndoEdit => self.buffer.undo(),
-            KeyAction::RedoEdit => self.buffer.redo(),
-            _ => return false,
+            action => return self.buffer.edit(action),
         }
         true
     }
@@ -104,6 +129,10 @@ impl Composer {
         self.chips.clear();
         self.completion = None;
         self.buffer = EditBuffer::default();
+        // What comes next is written.
+        if let Some(vim) = &mut self.vim {
+            *vim = VimState::default();
+        }
         text
     }
 

@@ -17,6 +17,13 @@ pub enum Effect {
     OpenEditor(String),
     /// To the clipboard, by way of the terminal.
     Copy(String),
+    /// Write a new file; what came of it is said.
+    WriteFile {
+        path: std::path::PathBuf,
+        text: String,
+    },
+    /// Draw shaded blocks for another background from now on.
+    Theme(crate::settings::ThemeChoice),
     /// Find files below the working directory: they come back as `AppEvent::Files`.
     ListFiles(std::path::PathBuf),
     Notify {

@@ -25,6 +25,7 @@ pub mod keys;
 pub mod limits;
 pub mod markdown;
 pub mod questions;
+pub mod resume;
 pub mod roster;
 pub mod run;
 pub mod session;
@@ -36,7 +37,7 @@ pub mod transcript;
 pub mod views;
 
 pub use run::{
-    EditText, EditorCommand, ScreenError, ScreenOptions, SessionEnding, TerminalSurroundings,
-    run as run_screen,
+    EditText, EditorCommand, NextSession, ScreenError, ScreenExit, ScreenOptions, SessionEnding,
+    TerminalSurroundings, run as run_screen,
 };
 pub use settings::TuiSettings;

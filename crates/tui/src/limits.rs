@@ -53,8 +53,15 @@ pub const CHIP_LINES_MIN: usize = 8;
 /// Steps that can be undone while writing. The oldest is forgotten.
 pub const UNDO_STEPS_MAX: usize = 200;
 
+/// How often a command of the normal mode of vi is repeated at most.
+pub const VIM_COUNT_MAX: usize = 999;
+
 /// Prompts that are remembered. The oldest is forgotten.
 pub const HISTORY_ENTRIES_MAX: usize = 1_000;
+
+/// Requests to the catalogue of sessions that wait for it, and answers that wait for the picker.
+/// The next one waits.
+pub const CATALOGUE_REQUESTS_MAX: usize = 64;
 
 /// Messages that wait for the end of a task. The next one is refused, in words.
 pub const QUEUE_MESSAGES_MAX: usize = 32;
@@ -89,6 +96,12 @@ pub const TREE_LOOK_MS: i64 = 500;
 
 /// Bytes that are handed to the clipboard; terminals take no more.
 pub const CLIPBOARD_BYTES_MAX: usize = 74_994;
+
+/// The part of the screen that the list takes above an agent that is peeked at, and that the list
+/// of questions takes above the whole of one.
+pub const PEEK_LIST_DIVISOR: usize = 3;
+
+pub const QUESTION_LIST_DIVISOR: usize = 3;
 
 /// Columns from which the chosen agent is told of beside the list.
 pub const BESIDE_COLUMNS_MIN: usize = 78;

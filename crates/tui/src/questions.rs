@@ -231,11 +231,10 @@ impl QuestionQueue {
     }
 
     /// Brings a question to the front.
-    pub fn choose(&mut self, id: &str, now_ms: i64) {
+    pub fn bring_forward(&mut self, id: &str) {
         if let Some(at) = self.pending.iter().position(|question| question.id == id) {
             let question = self.pending.remove(at);
             self.pending.insert(0, question);
-            self.standing_since_ms = now_ms;
         }
     }
 

@@ -1,6 +1,10 @@
 //! The agents of the tree, as far as events and reports tell of them.
 
+use std::collections::BTreeMap;
+
+use serde_json::Value;
 use troupe_protocol::agent::{AgentInbox, AgentStatus, SubagentLifecycle, SubagentSummary};
+use troupe_protocol::item::ToolCallItem;
 use troupe_protocol::{AgentId, SessionId};
 
 use crate::session::AgentReport;
@@ -75,10 +79,19 @@ impl AgentGroup {
     }
 }
 
+/// What the call that made an agent was told of it.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct AgentOrigins {
+    pub model_asked: Option<String>,
+    /// A sentence for each wish that was not granted as it was.
+    pub why: Vec<String>,
+}
+
 /// In the order in which they were seen first.
 #[derive(Debug, Clone, Default)]
 pub struct AgentRoster {
     entries: Vec<AgentEntry>,
+    makings: BTreeMap<SessionId, AgentOrigins>,
     /// Tokens of everybody but the root, as reported last.
     others_tokens: Option<u64>,
 }
@@ -96,6 +109,34 @@ impl AgentRoster {
         self.entries
             .iter()
             .find(|entry| entry.report.agent == agent)
+    }
+
+    pub fn making(&self, session: SessionId) -> Option<&AgentOrigins> {
+        self.makings.get(&session)
+    }
+
+    /// Takes in how a call that made an agent was answered.
+    pub fn take_spawn(&mut self, call: &ToolCallItem) {
+        let output = call.output.as_deref().unwrap_or_default();
+        let Ok(output) = serde_json::from_str::<Value>(output) else {
+            return;
+        };
+        let session = ["agent_id", "session_id"]
+            .iter()
+            .find_map(|key| output.get(key)?.as_str()?.parse().ok());
+        let (Some(session), Some(requested)) = (session, output.get("requested")) else {
+            return;
+        };
+        let model = requested.get("model").and_then(Value::as_str);
+        let why = output.get("why").and_then(Value::as_array);
+        let why = why.into_iter().flatten().filter_map(Value::as_str);
+        self.makings.insert(
+            session,
+            AgentOrigins {
+                model_asked: model.map(str::to_owned),
+                why: why.map(str::to_owned).collect(),
+            },
+        );
     }
 
     /// Returns the last part of an agent's path.
@@ -221,10 +262,11 @@ impl AgentRoster {
                     } else {
                         now_ms
                     },
+                    progress_ms: None,
                     born_ms: summary.started_at_ms,
                     role: None,
-                    model_asked: None,
                     model: None,
+                    rights: None,
                     effort: None,
                     directory: None,
                     task: summary.summary.clone(),

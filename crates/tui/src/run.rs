@@ -4,17 +4,26 @@ mod files;
 mod screen;
 
 use std::path::PathBuf;
+use std::time::{SystemTime, UNIX_EPOCH};
 
 use crate::session::SessionLink;
 use crate::settings::TuiSettings;
 use crate::terminal::TerminalDevice;
+
+/// Returns the time, as the states of this crate are told it.
+pub(crate) fn now_ms() -> i64 {
+    let since = SystemTime::now()
+        .duration_since(UNIX_EPOCH)
+        .unwrap_or_default();
+    i64::try_from(since.as_millis()).unwrap_or(i64::MAX)
+}
 
 /// Runs a screen until it is left. The terminal is as it was before when this returns.
 pub async fn run(
     link: Box<dyn SessionLink>,
     terminal: TerminalDevice,
     options: ScreenOptions,
-) -> Result<SessionEnding, ScreenError> {
+) -> Result<ScreenExit, ScreenError> {
     screen::ScreenLoop::new(link, terminal, options)?
         .run()
         .await
@@ -48,6 +57,8 @@ pub struct ScreenOptions {
     /// Whether the session goes on without this screen: else leaving while agents work does not
     /// offer to keep them running.
     pub outlives_screen: bool,
+    /// Whether another session can be opened from this screen.
+    pub has_next: bool,
 }
 
 /// What the environment says of the terminal. The caller reads the environment; this crate does
@@ -103,7 +114,28 @@ pub trait EditText: std::fmt::Debug + Send + Sync {
     async fn edit(&self, text: String) -> std::io::Result<String>;
 }
 
-/// How a screen was left.
+/// How a screen was left, and what is to come after it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ScreenExit {
+    pub ending: SessionEnding,
+    pub next: Option<NextSession>,
+}
+
+/// What a person wants after a session.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum NextSession {
+    New,
+    /// One that begins with the history of the one that was left.
+    Fork,
+    /// One that is chosen from a list.
+    Pick,
+    /// None; the one that was left is put away.
+    Archive,
+    /// None; the one that was left is deleted for good.
+    Delete,
+}
+
+/// How the session was left.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SessionEnding {
     /// Let the work go on without the screen.

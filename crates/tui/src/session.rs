@@ -10,8 +10,9 @@ pub mod wire;
 use async_trait::async_trait;
 use troupe_client::ClientError;
 use troupe_protocol::agent::AgentStatus;
+use troupe_protocol::link::query::{MailCard, RoleCard};
 use troupe_protocol::link::{ClientRole, ServerNotice, Welcome};
-use troupe_protocol::policy::{ReasoningEffort, SandboxMode};
+use troupe_protocol::policy::{ReasoningEffort, SandboxMode, SandboxPolicy};
 use troupe_protocol::result::TaskResult;
 use troupe_protocol::{AgentId, Event, Op, SessionId, SubmissionId};
 
@@ -82,8 +83,10 @@ pub enum TreeRequest {
     Result(AgentId),
     /// The agent's result was read, also by other screens.
     MarkRead(AgentId),
-    /// What the agent changed in its directory: answered with [`TreeNews::Diff`].
-    Diff(AgentId),
+    /// What was sent to the agent: answered with [`TreeNews::Inbox`].
+    Inbox(AgentId),
+    /// What a child can be made from: answered with [`TreeNews::Roles`].
+    Roles,
     /// What people typed here before, oldest first: answered with [`TreeNews::Prompts`].
     Prompts,
     /// Keep this prompt for later sessions.
@@ -108,6 +111,17 @@ pub struct SpawnOrder {
     pub effort: Option<ReasoningEffort>,
     pub sandbox: Option<SandboxMode>,
     pub directory: Option<std::path::PathBuf>,
+    /// It knows this conversation, and nobody else is told of its end.
+    pub is_aside: bool,
+}
+
+/// Returns the words for what a sandbox lets somebody do.
+pub fn sandbox_words(policy: &SandboxPolicy) -> &'static str {
+    match policy {
+        SandboxPolicy::DangerFullAccess => "full access",
+        SandboxPolicy::ReadOnly { .. } => "read-only",
+        SandboxPolicy::WorkspaceWrite { .. } => "workspace-write",
+    }
 }
 
 /// The ways to stop. To stop waiting needs none: it is to leave the view.
@@ -162,11 +176,25 @@ pub enum TreeNews {
         agent: AgentId,
         result: Box<TaskResult>,
     },
-    Diff {
+    /// The agent has no result, and why.
+    NoResult {
         agent: AgentId,
-        unified_diff: String,
+        why: String,
     },
+    Inbox {
+        agent: AgentId,
+        messages: Vec<MailCard>,
+    },
+    Roles(Vec<RoleCard>),
     Prompts(Vec<String>),
+    /// A child was made, in words.
+    Spawned {
+        agent: AgentId,
+        is_aside: bool,
+        text: String,
+    },
+    /// Done, and nobody needs to hear of it.
+    Kept,
     /// Done, in words: `tester: queued, 2 before it`.
     Done(String),
     /// Not done, and why.
@@ -184,11 +212,13 @@ pub struct AgentReport {
     /// What it waits on, which tools run, why it was interrupted.
     pub detail: Option<String>,
     pub since_ms: i64,
+    /// When it last did something.
+    pub progress_ms: Option<i64>,
     pub born_ms: i64,
     pub role: Option<String>,
-    /// The model that was asked for, if it got another one.
-    pub model_asked: Option<String>,
     pub model: Option<String>,
+    /// What it may do to the machine, and why no more.
+    pub rights: Option<String>,
     pub effort: Option<ReasoningEffort>,
     pub directory: Option<String>,
     pub task: Option<String>,

@@ -19,6 +19,8 @@ pub struct TuiSettings {
     pub animations: bool,
     /// Whether a line of advice is shown when a session begins.
     pub show_tooltips: bool,
+    /// Whether one writes as in vi.
+    pub vim_mode_default: bool,
     /// Whether history begins without gutters and wrapping, so that it is copied as it was
     /// written.
     pub raw_output_mode: bool,
@@ -33,6 +35,8 @@ pub struct TuiSettings {
     pub terminal_title: Vec<StatusItem>,
     /// Whether shaded blocks are made for a dark or a light background.
     pub theme: ThemeChoice,
+    /// How the list of sessions to resume looks: two rows for each, or one.
+    pub session_picker_view: SessionPickerView,
     /// How many rows of history Ctrl+L prints again.
     pub terminal_resize_reflow_max_rows: Option<usize>,
     /// Other keys for actions: `keymap.CONTEXT.ACTION = ["ctrl-t"]`.
@@ -47,6 +51,7 @@ impl Default for TuiSettings {
             notification_condition: NotificationCondition::Unfocused,
             animations: true,
             show_tooltips: true,
+            vim_mode_default: false,
             raw_output_mode: false,
             alternate_screen: AlternateScreen::Auto,
             status_line: vec![
@@ -60,6 +65,7 @@ impl Default for TuiSettings {
             status_line_use_colors: true,
             terminal_title: vec![StatusItem::Activity, StatusItem::ProjectName],
             theme: ThemeChoice::Auto,
+            session_picker_view: SessionPickerView::Comfortable,
             terminal_resize_reflow_max_rows: None,
             keymap: BTreeMap::new(),
         }
@@ -121,6 +127,13 @@ pub enum AlternateScreen {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
+pub enum SessionPickerView {
+    Comfortable,
+    Dense,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
 pub enum ThemeChoice {
     /// As `COLORFGBG` says; dark if it says nothing.
     Auto,
@@ -152,6 +165,31 @@ pub enum StatusItem {
     TreeTokens,
     UsedTokens,
     WeeklyLimit,
+}
+
+impl StatusItem {
+    pub const ALL: [Self; 20] = [
+        Self::Activity,
+        Self::Agents,
+        Self::AppName,
+        Self::ApprovalMode,
+        Self::CollaborationMode,
+        Self::ContextRemaining,
+        Self::ContextUsed,
+        Self::CurrentDir,
+        Self::FiveHourLimit,
+        Self::Model,
+        Self::ModelWithReasoning,
+        Self::Permissions,
+        Self::ProjectName,
+        Self::RunState,
+        Self::ThreadId,
+        Self::ThreadNote,
+        Self::ThreadTitle,
+        Self::TreeTokens,
+        Self::UsedTokens,
+        Self::WeeklyLimit,
+    ];
 }
 
 #[cfg(test)]

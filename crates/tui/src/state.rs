@@ -3,17 +3,23 @@
 
 mod agent_keys;
 mod attention;
+mod following;
+mod housekeeping;
 mod keys;
 mod link;
 mod overlay;
 mod pager_keys;
+mod question_keys;
 mod slash;
+mod spawn_form;
 mod submit;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
 use troupe_protocol::AgentId;
+use troupe_protocol::link::query::RoleCard;
+use troupe_protocol::result::TaskResult;
 
 use crate::composer::{Composer, StoredDraft};
 use crate::effect::Effect;
@@ -22,7 +28,7 @@ use crate::keys::KeyMap;
 use crate::limits::TOAST_MS;
 use crate::questions::QuestionQueue;
 use crate::roster::{AgentGroup, AgentRoster};
-use crate::run::{ScreenOptions, SessionEnding};
+use crate::run::{NextSession, ScreenOptions, SessionEnding};
 use crate::session::{LinkMessage, TreeRequest};
 use crate::settings::{AlternateScreen, TuiSettings};
 use crate::terminal::ScreenSize;
@@ -31,8 +37,10 @@ use crate::transcript::Transcript;
 
 pub use attention::AttentionDesk;
 pub use overlay::{
-    AgentsView, PagerBody, PagerView, PickerKind, PickerView, ScreenOverlay, StopDialog,
+    AgentsView, PagerBody, PagerView, PickerKind, PickerView, QuestionsView, ScreenOverlay,
+    StopDialog,
 };
+pub use spawn_form::{SpawnFieldKind, SpawnForm};
 
 /// What happened.
 #[derive(Debug, Clone, PartialEq)]
@@ -57,10 +65,6 @@ pub enum LinePurpose {
     Refusal { question: String },
     /// The answer to the first question.
     Answer,
-    /// A message to an agent that is not shown.
-    Message(AgentId),
-    /// The task of a new agent.
-    Spawn,
 }
 
 /// A message on its way, or kept for the end of the task.
@@ -71,6 +75,13 @@ pub struct WaitingMessage {
     pub client_id: Option<String>,
     /// It was meant for the task that ran then.
     pub is_steer: bool,
+}
+
+impl WaitingMessage {
+    /// Tells whether the session has it already.
+    pub fn is_sent(&self) -> bool {
+        self.client_id.is_some()
+    }
 }
 
 /// When keys were pressed that mean something twice, in the time of the clock in ms.
@@ -105,6 +116,12 @@ pub struct AppState {
     pub composer: Composer,
     pub purpose: LinePurpose,
     drafts: BTreeMap<AgentId, StoredDraft>,
+    /// Whose conversations are told to this screen.
+    followed: BTreeSet<AgentId>,
+    /// What agents' last tasks came to, as far as it was asked for; or why there is nothing.
+    pub results: BTreeMap<AgentId, Result<Box<TaskResult>, String>>,
+    /// What a child can be made from.
+    pub roles: Vec<RoleCard>,
     pub waiting: Vec<WaitingMessage>,
     pub overlays: Vec<ScreenOverlay>,
     /// A plan was proposed, and the three answers are offered.
@@ -124,6 +141,9 @@ pub struct AppState {
     /// When the tree is asked how its agents stand, after something changed.
     look_due_ms: Option<i64>,
     outlives_screen: bool,
+    has_next: bool,
+    /// What is to come after this session, once it is left.
+    next: Option<NextSession>,
     effects: Vec<Effect>,
 }
 
@@ -141,6 +161,9 @@ impl AppState {
             composer: Composer::default(),
             purpose: LinePurpose::Prompt,
             drafts: BTreeMap::new(),
+            followed: BTreeSet::new(),
+            results: BTreeMap::new(),
+            roles: Vec::new(),
             waiting: Vec::new(),
             overlays: Vec::new(),
             plan_offered: false,
@@ -157,9 +180,14 @@ impl AppState {
             sent: 0,
             look_due_ms: None,
             outlives_screen: options.outlives_screen,
+            has_next: options.has_next,
+            next: None,
             effects: Vec::new(),
             settings,
         };
+        if state.settings.vim_mode_default {
+            state.composer.toggle_vim();
+        }
         state.composer.history.prepend(options.prompts.clone());
         Ok(state)
     }
@@ -179,6 +207,9 @@ impl AppState {
             AppEvent::Tick => {}
         }
         self.look_at_clock();
+        self.follow_shown();
+        // What ends before the person's eyes is read.
+        self.mark_read(self.shown_agent());
         std::mem::take(&mut self.effects)
     }
 
@@ -221,7 +252,7 @@ impl AppState {
             .iter()
             .rev()
             .find_map(|overlay| match overlay {
-                ScreenOverlay::Agent(agent) => Some(*agent),
+                ScreenOverlay::Agent(agent) | ScreenOverlay::Peek(agent) => Some(*agent),
                 _ => None,
             });
         shown.unwrap_or(AgentId::ROOT)
@@ -274,7 +305,7 @@ impl AppState {
     fn shows_clock(&self) -> bool {
         let looks_at_agents = matches!(
             self.overlays.last(),
-            Some(ScreenOverlay::Agents(_) | ScreenOverlay::Agent(_))
+            Some(ScreenOverlay::Agents(_) | ScreenOverlay::Agent(_) | ScreenOverlay::Peek(_))
         );
         let at_work = self.facts.task.is_some() || looks_at_agents && self.is_anybody_at_work();
         self.settings.animations && at_work
@@ -304,7 +335,17 @@ impl AppState {
         self.effects.push(Effect::Submit(Box::new(op)));
     }
 
+    /// Returns what is to come after this session.
+    pub fn next_session(&self) -> Option<NextSession> {
+        self.next
+    }
+
     fn leave(&mut self, ending: SessionEnding) {
+        // What is put away or deleted must have ended.
+        let ending = match self.next {
+            Some(NextSession::Archive | NextSession::Delete) => SessionEnding::Suspend,
+            Some(NextSession::New | NextSession::Fork | NextSession::Pick) | None => ending,
+        };
         self.effects.push(Effect::Leave(ending));
     }
 }

@@ -8,7 +8,8 @@ use troupe_engine::{EventTap, SessionHandle};
 use troupe_protocol::SessionId;
 use troupe_server::limits::KEEPALIVE_MS;
 use troupe_server::{
-    ListenOptions, ListenReach, PromptHistory, ProtoServer, SessionOffice, StopSignal, TreeSource,
+    ListenOptions, ListenReach, PromptHistory, ProtoServer, ReadMarks, SessionOffice, StopSignal,
+    TreeSource,
 };
 
 use super::place::AttachPlace;
@@ -31,6 +32,9 @@ impl AttachOffer {
 
 /// The file of a home that keeps what people typed.
 const PROMPTS_FILE: &str = "prompts.jsonl";
+
+/// The file that keeps which results were read.
+const READ_MARKS_FILE: &str = "read.jsonl";
 
 /// A session, as others attach to it.
 #[derive(Debug)]
@@ -67,7 +71,10 @@ pub async fn offer(
         keepalive: Duration::from_millis(KEEPALIVE_MS),
     };
     let prompts = PromptHistory::new(home.join(PROMPTS_FILE));
-    let office = SessionOffice::new(tree).with_prompts(prompts);
+    let marks = ReadMarks::new(home.join(READ_MARKS_FILE));
+    let office = SessionOffice::new(tree)
+        .with_prompts(prompts)
+        .with_read_marks(marks);
     Ok(AttachServer {
         server: ProtoServer::bind(options).await?.with_office(office),
         _place: place,

@@ -9,8 +9,9 @@ use troupe_store::EmbeddedStore;
 use troupe_transport::SessionAddress;
 
 use crate::arguments::{ConfigOverrides, LayerSelection};
-use crate::attach::{AttachPlace, attachable};
+use crate::attach::{AttachPlace, EngineOrder, attachable};
 use crate::commands::block_on;
+use crate::exec::request::SessionChoice;
 use crate::exec::target::resolve;
 use crate::failure::{CommandFailure, Outcome};
 use crate::home::{TroupeHome, here};
@@ -69,14 +70,34 @@ pub fn run(
         SessionAddress::Net(..) => Some(token(&home, arguments.token_file)?),
         SessionAddress::Stdio | SessionAddress::Unix(_) => None,
     };
+    let settings = screen::settings(&source, &cwd)?;
+    let next = matches!(origin, ScreenOrigin::Attached(Some(_)));
     screen::run(ScreenPlan {
         origin,
         address,
         token,
-        settings: screen::settings(&source, &cwd)?,
+        settings,
         prompt: None,
         survival: Survival::GoesOn,
+        next: next.then(|| order_here(&source, cwd)),
     })
+}
+
+/// Returns how another session would be opened from here.
+fn order_here(source: &ConfigSource, cwd: PathBuf) -> EngineOrder {
+    EngineOrder {
+        home: source.home.path().to_owned(),
+        cwd,
+        config: source.overrides.config.clone(),
+        profile: source.layers.profile.clone(),
+        strict_config: source.layers.strict_config,
+        ignore_user_config: source.layers.ignore_user_config,
+        ignore_rules: source.layers.ignore_rules,
+        add_dirs: Vec::new(),
+        continues: SessionChoice::New,
+        go_on: false,
+        ends_with_screen: false,
+    }
 }
 
 fn token(home: &TroupeHome, named: Option<PathBuf>) -> Result<Secret, CommandFailure> {

@@ -5,18 +5,60 @@ use std::path::Path;
 
 use troupe_protocol::SessionId;
 use troupe_store::{EmbeddedStore, ListQuery, SessionStore};
+use troupe_tui::ScreenOptions;
+use troupe_tui::resume::{PickerChoice, run_picker};
+use troupe_tui::terminal::TerminalDevice;
 
+use super::catalogue::HomeCatalogue;
+use super::{settings, surroundings};
 use crate::commands::sessions::listing::{ListedSession, ReaderLocation, table};
 use crate::commands::{block_on, print};
+use crate::exec::request::SessionChoice;
 use crate::failure::CommandFailure;
-use crate::home::{TroupeHome, user_home};
+use crate::home::user_home;
+use crate::layers::ConfigSource;
 use crate::limits::RESUME_CHOICES_MAX;
 use crate::terminal::WindowSize;
 
+/// Has a person choose a session; `None` if none was chosen.
+pub fn choose_session(
+    source: &ConfigSource,
+    cwd: &Path,
+) -> Result<Option<SessionChoice>, CommandFailure> {
+    let options = ScreenOptions {
+        settings: settings(source, cwd)?,
+        surroundings: surroundings(),
+        ..ScreenOptions::default()
+    };
+    if options.surroundings.wants_plain() {
+        let chosen = choose_by_number(source, cwd)?;
+        return Ok(Some(SessionChoice::Resume(chosen.to_string())));
+    }
+    let home = source.home.path();
+    let catalogue = HomeCatalogue {
+        store: EmbeddedStore::open(home).map_err(CommandFailure::not_started)?,
+        source: source.clone(),
+        cwd: cwd.to_owned(),
+    };
+    let choice = block_on(async {
+        let terminal = TerminalDevice::open(false).map_err(CommandFailure::not_started)?;
+        let picked = run_picker(terminal, Box::new(catalogue), &options).await;
+        picked.map_err(CommandFailure::failed)
+    })?;
+    Ok(match choice {
+        PickerChoice::Resume(id) => Some(SessionChoice::Resume(id.to_string())),
+        PickerChoice::Fork(id) => Some(SessionChoice::Fork {
+            session: id.to_string(),
+            at: None,
+        }),
+        PickerChoice::Nothing => None,
+    })
+}
+
 /// Shows the sessions of a directory that changed last, from the index alone, and returns the one
-/// that the person names by its number.
-pub fn choose_session(home: &TroupeHome, cwd: &Path) -> Result<SessionId, CommandFailure> {
-    let listed = block_on(list(home, cwd))?;
+/// that the person names by its number: for screen readers, and terminals that can do nothing.
+fn choose_by_number(source: &ConfigSource, cwd: &Path) -> Result<SessionId, CommandFailure> {
+    let listed = block_on(list(source, cwd))?;
     if listed.is_empty() {
         return Err(CommandFailure::usage(format!(
             "no session has worked in {} yet; `troupe sessions list --all` shows those of other \
@@ -51,8 +93,8 @@ pub fn choose_session(home: &TroupeHome, cwd: &Path) -> Result<SessionId, Comman
     }
 }
 
-async fn list(home: &TroupeHome, cwd: &Path) -> Result<Vec<ListedSession>, CommandFailure> {
-    let store = EmbeddedStore::open(home.path()).map_err(CommandFailure::not_started)?;
+async fn list(source: &ConfigSource, cwd: &Path) -> Result<Vec<ListedSession>, CommandFailure> {
+    let store = EmbeddedStore::open(source.home.path()).map_err(CommandFailure::not_started)?;
     let query = ListQuery {
         cwds: vec![cwd.to_owned()],
         limit: Some(RESUME_CHOICES_MAX),

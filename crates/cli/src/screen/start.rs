@@ -19,6 +19,11 @@ pub struct ScreenStart {
 /// Opens a screen: before the session that somebody runs already, or before a new engine.
 pub fn open(start: ScreenStart) -> Outcome {
     require_terminal("troupe")?;
+    run(plan(start)?)
+}
+
+/// Finds or starts the engine of a screen.
+pub(super) fn plan(start: ScreenStart) -> Result<ScreenPlan, CommandFailure> {
     let ScreenStart { order, prompt } = start;
     // Wrong settings are told before anything is started.
     let settings = settings(&order.source(), &order.cwd)?;
@@ -29,13 +34,14 @@ pub fn open(start: ScreenStart) -> Outcome {
         let place = AttachPlace::of(&order.home, id).map_err(CommandFailure::not_started)?;
         (ScreenOrigin::Started(id), place)
     };
-    run(ScreenPlan {
+    Ok(ScreenPlan {
         origin,
         address: place.address(),
         token: None,
         settings,
         prompt,
         survival: Survival::GoesOn,
+        next: Some(order),
     })
 }
 

@@ -4,7 +4,7 @@ use serde_json::Value;
 use troupe_protocol::command::WorkStatus;
 use troupe_protocol::item::{McpToolCallItem, ToolCallItem};
 
-use super::CellFold;
+use super::{CellFold, call_words};
 use crate::limits::FOLDED_LINES;
 use crate::text::ansi::AnsiReader;
 use crate::text::{Ink, TextRow, TextSpan, TextStyle};
@@ -22,9 +22,10 @@ pub struct ToolCell {
 
 impl ToolCell {
     pub fn of(item: &ToolCallItem) -> Self {
+        let words = call_words(&item.tool, &item.arguments);
         Self {
-            tool: item.tool.clone(),
-            arguments: arguments_text(&item.arguments),
+            tool: words.ran.to_owned(),
+            arguments: words.about,
             status: item.status,
             output: item.output.clone().unwrap_or_default(),
         }

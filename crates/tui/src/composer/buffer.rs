@@ -2,6 +2,7 @@
 
 use unicode_segmentation::UnicodeSegmentation as _;
 
+use crate::keys::KeyAction;
 use crate::limits::UNDO_STEPS_MAX;
 use crate::text::{clean, text_width};
 
@@ -20,6 +21,25 @@ pub struct EditBuffer {
 struct EditStep {
     text: String,
     cursor: usize,
+}
+
+/// Where the cursor can be moved to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum BufferMotion {
+    Left,
+    Right,
+    Up,
+    Down,
+    /// The beginning of the next word.
+    NextWord,
+    /// The beginning of this word, or of the one before.
+    WordStart,
+    /// The end of this word, or of the next.
+    WordEnd,
+    LineStart,
+    LineEnd,
+    Start,
+    End,
 }
 
 impl EditBuffer {
@@ -57,6 +77,93 @@ impl EditBuffer {
         self.keep();
         self.text.replace_range(range.clone(), text);
         self.cursor = range.start + text.len();
+    }
+
+    /// Does what a key of the context `Editor` does to a text alone; `false` if it does nothing.
+    pub fn edit(&mut self, action: KeyAction) -> bool {
+        match action {
+            KeyAction::NewLine => self.insert("\n"),
+            KeyAction::Left => self.left(),
+            KeyAction::Right => self.right(),
+            KeyAction::WordLeft => self.word_left(),
+            KeyAction::WordRight => self.word_right(),
+            KeyAction::LineStart => self.line_start(),
+            KeyAction::LineEnd => self.line_end(),
+            KeyAction::DeleteBack => self.delete_back(),
+            KeyAction::DeleteOn => self.delete_on(),
+            KeyAction::DeleteWordBack => drop(self.cut_word_back()),
+            KeyAction::DeleteWordOn => drop(self.cut_word_on()),
+            KeyAction::KillToStart => drop(self.cut_to_line_start()),
+            KeyAction::KillToEnd => drop(self.cut_to_line_end()),
+            KeyAction::UndoEdit => self.undo(),
+            KeyAction::RedoEdit => self.redo(),
+            _ => return false,
+        }
+        true
+    }
+
+    /// Moves the cursor.
+    pub fn go(&mut self, motion: BufferMotion) {
+        match motion {
+            BufferMotion::Left => self.left(),
+            BufferMotion::Right => self.right(),
+            BufferMotion::Up => drop(self.up()),
+            BufferMotion::Down => drop(self.down()),
+            BufferMotion::NextWord => self.cursor = self.next_word(),
+            BufferMotion::WordStart => self.word_left(),
+            BufferMotion::WordEnd => self.word_right(),
+            BufferMotion::LineStart => self.line_start(),
+            BufferMotion::LineEnd => self.line_end(),
+            BufferMotion::Start => self.cursor = 0,
+            BufferMotion::End => self.cursor = self.text.len(),
+        }
+        self.is_typing = false;
+    }
+
+    /// Returns what lies between the cursor and where a motion leads.
+    pub fn range_of(&self, motion: BufferMotion, count: usize) -> std::ops::Range<usize> {
+        let mut moved = Self {
+            text: self.text.clone(),
+            cursor: self.cursor,
+            ..Self::default()
+        };
+        (0..count).for_each(|_| moved.go(motion));
+        self.cursor.min(moved.cursor)..self.cursor.max(moved.cursor)
+    }
+
+    /// Returns the line of the cursor, with its end if that is asked for.
+    pub fn whole_line(&self, with_end: bool) -> std::ops::Range<usize> {
+        let line = self.line();
+        if !with_end {
+            return line;
+        }
+        if line.end < self.text.len() {
+            line.start..line.end + 1
+        } else {
+            line.start.saturating_sub(1)..line.end
+        }
+    }
+
+    pub fn is_at_line_end(&self) -> bool {
+        self.line().end == self.cursor
+    }
+
+    pub fn line_start_at(&self) -> usize {
+        self.line().start
+    }
+
+    fn next_word(&self) -> usize {
+        let rest = &self.text[self.cursor..];
+        let is_word = |letter: char| letter.is_alphanumeric() || letter == '_';
+        let behind = rest.find(|letter| !is_word(letter)).unwrap_or(rest.len());
+        let next = rest[behind..].find(|letter: char| !letter.is_whitespace());
+        // A sign that is no word is one by itself.
+        let at = behind + next.unwrap_or(rest.len() - behind);
+        if at == 0 {
+            self.behind()
+        } else {
+            self.cursor + at
+        }
     }
 
     pub fn left(&mut self) {

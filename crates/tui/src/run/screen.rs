@@ -5,16 +5,17 @@
 //! next one is made when it has taken the last. When nothing happens, nothing wakes it up.
 
 use std::io;
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant};
 
 use futures_util::FutureExt as _;
+use tokio::io::AsyncWriteExt as _;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::time::{sleep_until, timeout};
 use troupe_client::ClientError as LinkError;
 use troupe_protocol::Op;
 
 use super::files::files_below;
-use super::{ScreenError, ScreenOptions, SessionEnding};
+use super::{ScreenError, ScreenExit, ScreenOptions, SessionEnding, now_ms};
 use crate::cells::CellFold;
 use crate::effect::Effect;
 use crate::limits::{
@@ -112,7 +113,7 @@ impl ScreenLoop {
         })
     }
 
-    pub(super) async fn run(mut self) -> Result<SessionEnding, ScreenError> {
+    pub(super) async fn run(mut self) -> Result<ScreenExit, ScreenError> {
         if let Some(welcome) = self.link.welcome() {
             let notice = troupe_protocol::link::ServerNotice::Welcome(welcome);
             self.happened(AppEvent::Link(LinkMessage::Notice(Box::new(notice))))
@@ -132,7 +133,10 @@ impl ScreenLoop {
             }
         }
         self.close().await;
-        Ok(self.ending.unwrap_or(SessionEnding::Ended))
+        Ok(ScreenExit {
+            ending: self.ending.unwrap_or(SessionEnding::Ended),
+            next: self.state.next_session(),
+        })
     }
 
     async fn wait(&mut self, buffer: &mut [u8]) -> WakeReason {
@@ -279,6 +283,16 @@ impl ScreenLoop {
                     Some(bytes) => self.unwritten.extend(bytes.into_bytes()),
                     None => self.state.say("too long for the terminal's clipboard"),
                 },
+                Effect::WriteFile { path, text } => {
+                    let said = write_new(&path, &text).await;
+                    self.state.say(said);
+                }
+                Effect::Theme(theme) => {
+                    let palette = PaintPalette::new(theme, &self.options.surroundings);
+                    self.sinks.inline.set_palette(palette);
+                    self.sinks.full.set_palette(palette);
+                    self.reprint();
+                }
                 Effect::ListFiles(directory) => {
                     self.files = Some(tokio::task::spawn_blocking(move || files_below(&directory)));
                 }
@@ -509,9 +523,19 @@ async fn until(at: Option<Instant>) {
     }
 }
 
-fn now_ms() -> i64 {
-    let since = SystemTime::now()
-        .duration_since(UNIX_EPOCH)
-        .unwrap_or_default();
-    i64::try_from(since.as_millis()).unwrap_or(i64::MAX)
+/// Writes a file that must not be there yet, and says so.
+async fn write_new(path: &std::path::Path, text: &str) -> String {
+    let opened = tokio::fs::OpenOptions::new()
+        .write(true)
+        .create_new(true)
+        .open(path)
+        .await;
+    let written = match opened {
+        Ok(mut file) => file.write_all(text.as_bytes()).await,
+        Err(error) => Err(error),
+    };
+    match written {
+        Ok(()) => format!("written to {}", path.display()),
+        Err(error) => format!("{}: {error}", path.display()),
+    }
 }

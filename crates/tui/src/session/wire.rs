@@ -8,13 +8,16 @@ use tokio::sync::oneshot;
 use troupe_client::{Client, ClientError, ClientUpdate};
 use troupe_protocol::agent::AgentStatus;
 use troupe_protocol::input::UserInput;
-use troupe_protocol::link::query::{self, AgentCard, LinkAnswer, LinkQuery, MessageReceipt};
+use troupe_protocol::link::query::{
+    self, AgentCard, AgentMaking, LinkAnswer, LinkQuery, MessageReceipt,
+};
 use troupe_protocol::link::{ClientRole, ServerNotice, Welcome};
+use troupe_protocol::spawn::{ApprovalRoute, HistoryShare};
 use troupe_protocol::{AgentId, Op, SubmissionId};
 
 use super::{
     AgentReport, LinkMessage, MessageUrgency, SessionLink, SpawnOrder, StopVerb, TreeNews,
-    TreeRequest,
+    TreeRequest, sandbox_words,
 };
 
 /// The link of a screen to a session that any process runs.
@@ -68,8 +71,14 @@ impl WireLink {
                 id: Some(id),
                 error,
             } if self.asked.contains_key(&id) => {
-                self.asked.remove(&id);
-                LinkMessage::Tree(Box::new(TreeNews::Refused(error.message)))
+                let news = match self.asked.remove(&id) {
+                    Some(TreeRequest::Result(agent)) => TreeNews::NoResult {
+                        agent,
+                        why: error.message,
+                    },
+                    _ => TreeNews::Refused(error.message),
+                };
+                LinkMessage::Tree(Box::new(news))
             }
             ServerNotice::Welcome(welcome) => {
                 // What a lost connection was asked is not answered any more.
@@ -85,13 +94,17 @@ impl WireLink {
             (_, LinkAnswer::Agents { agents }) => {
                 TreeNews::Agents(agents.into_iter().map(|card| self.report(card)).collect())
             }
-            (_, LinkAnswer::Spawned { agent, why }) => {
+            (request, LinkAnswer::Spawned { agent, why }) => {
                 let mut text = format!("{} is made", named(&agent));
                 for sentence in why {
                     text.push_str("; ");
                     text.push_str(&sentence);
                 }
-                TreeNews::Done(text)
+                TreeNews::Spawned {
+                    agent: agent.summary.agent_id,
+                    is_aside: matches!(request, TreeRequest::Spawn(order) if order.is_aside),
+                    text,
+                }
             }
             (_, LinkAnswer::Sent { agent, receipt }) => sent(&agent, &receipt),
             (
@@ -121,8 +134,12 @@ impl WireLink {
             (TreeRequest::Result(agent), LinkAnswer::Result { result }) => {
                 TreeNews::Result { agent, result }
             }
+            (TreeRequest::Inbox(agent), LinkAnswer::Inbox { messages }) => {
+                TreeNews::Inbox { agent, messages }
+            }
+            (_, LinkAnswer::Roles { roles }) => TreeNews::Roles(roles),
             (_, LinkAnswer::Prompts { prompts }) => TreeNews::Prompts(prompts),
-            (_, LinkAnswer::PromptAdded) => TreeNews::Done(String::new()),
+            (_, LinkAnswer::PromptAdded | LinkAnswer::Read) => TreeNews::Kept,
             (_, _) => {
                 TreeNews::Refused("the session gave an answer to another question".to_owned())
             }
@@ -136,7 +153,9 @@ impl WireLink {
             note,
             detail,
             since_ms,
+            progress_ms,
             last_task,
+            read,
             total_tokens,
             subtree_tokens,
             ..
@@ -148,6 +167,7 @@ impl WireLink {
         );
         let unread = agent != AgentId::ROOT
             && has_result
+            && !read
             && !self.read.contains(&(agent, last_task.clone()));
         self.last_tasks.insert(agent, last_task);
         AgentReport {
@@ -158,9 +178,10 @@ impl WireLink {
             status: summary.status,
             detail,
             since_ms,
+            progress_ms: Some(progress_ms),
             born_ms: summary.started_at_ms,
             role: made.as_ref().map(|made| made.role.clone()),
-            model_asked: None,
+            rights: made.as_ref().map(rights),
             model: made.as_ref().map(|made| made.model.clone()),
             effort: made.as_ref().and_then(|made| made.effort),
             directory: made.map(|made| made.cwd.display().to_string()),
@@ -181,6 +202,18 @@ impl Drop for WireLink {
             give_back.send(client).ok();
         }
     }
+}
+
+/// Says what an agent may do, who answers what it asks, and what keeps it there.
+fn rights(made: &AgentMaking) -> String {
+    let asks = match made.approvals {
+        ApprovalRoute::Never => "what needs an answer is refused",
+        ApprovalRoute::Route => "asks you",
+        ApprovalRoute::Parent => "asks its parent and you",
+    };
+    let held = made.sandbox_held.as_deref();
+    let held = held.map_or(String::new(), |why| format!("; no more, because {why}"));
+    format!("{}, {asks}{held}", sandbox_words(&made.sandbox))
 }
 
 fn named(card: &AgentCard) -> String {
@@ -211,7 +244,12 @@ fn order(order: SpawnOrder) -> query::SpawnOrder {
         sandbox: order.sandbox,
         working_directory: order.directory,
         note: None,
-        call_back: true,
+        history: if order.is_aside {
+            HistoryShare::All
+        } else {
+            HistoryShare::None
+        },
+        call_back: !order.is_aside,
     }
 }
 
@@ -286,22 +324,23 @@ impl SessionLink for WireLink {
             TreeRequest::Resume(agent) => LinkQuery::ResumeAgent {
                 agent: agent.to_string(),
             },
-            // What an agent changed is in its result; the wire has no other way to it.
-            TreeRequest::Result(agent) | TreeRequest::Diff(agent) => LinkQuery::AgentResult {
+            TreeRequest::Result(agent) => LinkQuery::AgentResult {
                 agent: agent.to_string(),
                 task_id: None,
             },
             TreeRequest::MarkRead(agent) => {
                 let task = self.last_tasks.get(agent).cloned().flatten();
                 self.read.insert((*agent, task));
-                return Ok(());
+                LinkQuery::MarkRead {
+                    agent: agent.to_string(),
+                }
             }
+            TreeRequest::Inbox(agent) => LinkQuery::AgentInbox {
+                agent: agent.to_string(),
+            },
+            TreeRequest::Roles => LinkQuery::Roles,
             TreeRequest::Prompts => LinkQuery::Prompts { limit: None },
             TreeRequest::Remember(text) => LinkQuery::AddPrompt { text: text.clone() },
-        };
-        let request = match request {
-            TreeRequest::Diff(agent) => TreeRequest::Result(agent),
-            request => request,
         };
         self.query(request, query).await
     }

@@ -5,22 +5,14 @@ use troupe_protocol::AgentId;
 use troupe_protocol::approval::ReviewDecision;
 
 use super::overlay::StopScope;
-use super::{AgentsView, AppState, LinePurpose, PagerBody, PagerView, ScreenOverlay, StopDialog};
+use super::{AgentsView, AppState, PagerBody, PagerView, ScreenOverlay, StopDialog};
 use crate::keys::{KeyAction, KeyContext, KeyStroke};
 use crate::session::{StopVerb, TreeRequest};
 
 impl AppState {
     pub(super) fn open_agents(&mut self) {
-        let chosen = self
-            .roster
-            .entries()
-            .first()
-            .map(|entry| entry.report.agent);
-        let view = AgentsView {
-            chosen,
-            ..AgentsView::default()
-        };
-        self.overlays.push(ScreenOverlay::Agents(view));
+        self.overlays
+            .push(ScreenOverlay::Agents(AgentsView::default()));
         self.ask(TreeRequest::Look);
     }
 
@@ -36,22 +28,26 @@ impl AppState {
             }
             return;
         }
-        let chosen = view.chosen;
         let Some(action) = self.keymap.action(KeyContext::Agents, stroke) else {
             return;
         };
         match action {
             KeyAction::Close => self.close_overlay(),
             KeyAction::Up | KeyAction::Down => self.step_chosen(action == KeyAction::Down),
-            KeyAction::Grouping => view.as_tree = !view.as_tree,
-            KeyAction::Filter => view.is_filtering = true,
-            KeyAction::Help => self.open_pager(PagerView::at_top("KEYS", PagerBody::Help)),
-            KeyAction::Spawn => {
-                self.close_overlay();
-                self.purpose = LinePurpose::Spawn;
+            KeyAction::Grouping => {
+                if let Some(ScreenOverlay::Agents(view)) = self.overlays.last_mut() {
+                    view.as_tree = !view.as_tree;
+                }
             }
+            KeyAction::Filter => {
+                if let Some(ScreenOverlay::Agents(view)) = self.overlays.last_mut() {
+                    view.is_filtering = true;
+                }
+            }
+            KeyAction::Help => self.open_pager(PagerView::at_top("KEYS", PagerBody::Help)),
+            KeyAction::Spawn => self.open_spawn(),
             _ => {
-                if let Some(agent) = chosen {
+                if let Some(agent) = crate::views::agents::chosen_agent(self) {
                     self.agent_action(agent, action);
                 }
             }
@@ -61,23 +57,22 @@ impl AppState {
     fn agent_action(&mut self, agent: AgentId, action: KeyAction) {
         match action {
             KeyAction::Open => self.open_agent(agent),
-            KeyAction::Message | KeyAction::Peek => {
-                if action == KeyAction::Peek && self.roster.mark_read(agent) {
-                    self.ask(TreeRequest::MarkRead(agent));
-                }
-                self.close_overlay();
-                self.purpose = LinePurpose::Message(agent);
-            }
+            KeyAction::Message => self.enter_agent(ScreenOverlay::Peek(agent), agent),
+            KeyAction::Peek => self.peek_at(agent),
+            KeyAction::Inbox => self.ask(TreeRequest::Inbox(agent)),
+            KeyAction::MarkRead => self.mark_read(agent),
             KeyAction::Stop => self.open_stop(agent),
             KeyAction::ResumeAgent => self.ask(TreeRequest::Resume(agent)),
-            KeyAction::Diff => self.ask(TreeRequest::Diff(agent)),
+            KeyAction::Diff => {
+                let title = format!("CHANGES of {}", self.roster.name(agent));
+                self.open_pager(PagerView::at_top(title, PagerBody::Changes(agent)));
+            }
             KeyAction::FullText => {
+                self.results.remove(&agent);
                 self.ask(TreeRequest::Result(agent));
-                if let Some(entry) = self.roster.get(agent) {
-                    let task = entry.report.task.clone().unwrap_or_default();
-                    let title = format!("TASK of {}", entry.name());
-                    self.open_pager(PagerView::at_top(title, PagerBody::Markdown(task)));
-                }
+                self.mark_read(agent);
+                let title = format!("TASK AND RESULT of {}", self.roster.name(agent));
+                self.open_pager(PagerView::at_top(title, PagerBody::About(agent)));
             }
             KeyAction::Approve | KeyAction::Deny => {
                 let asks = |question: &&crate::questions::PendingQuestion| {
@@ -103,12 +98,19 @@ impl AppState {
         }
     }
 
+    /// Shows the end of an agent's conversation below the list; what it said is read then.
+    pub(super) fn peek_at(&mut self, agent: AgentId) {
+        self.enter_agent(ScreenOverlay::Peek(agent), agent);
+        self.mark_read(agent);
+    }
+
     fn step_chosen(&mut self, down: bool) {
         let order = crate::views::agents::shown_order(self);
+        let chosen = crate::views::agents::chosen_agent(self);
         let Some(ScreenOverlay::Agents(view)) = self.overlays.last_mut() else {
             return;
         };
-        let at = order.iter().position(|agent| Some(*agent) == view.chosen);
+        let at = order.iter().position(|agent| Some(*agent) == chosen);
         let last = order.len().saturating_sub(1);
         let to = match (at, down) {
             (None, _) => 0,

@@ -11,7 +11,7 @@ use crate::keys::{KeyAction, KeyContext, KeyStroke};
 use crate::limits::{QUESTION_DEAF_MS, QUESTION_STANDING_MS, TWICE_MS};
 use crate::questions::SpokenAnswer;
 use crate::roster::AgentGroup;
-use crate::run::SessionEnding;
+use crate::run::{NextSession, SessionEnding};
 use crate::session::TreeRequest;
 use crate::terminal::input::InputEvent;
 
@@ -22,8 +22,13 @@ impl AppState {
             InputEvent::Paste(text) => {
                 self.times.typed = Some(self.now_ms);
                 if self.takes_text() {
-                    self.composer.paste(&text);
+                    match pasted_image(&text) {
+                        Some(name) => self.composer.buffer.insert(&format!("@{name} ")),
+                        None => self.composer.paste(&text),
+                    }
                     self.complete();
+                } else {
+                    self.paste_into_form(&text);
                 }
             }
             InputEvent::Focus(has_focus) => self.attention.has_focus = Some(has_focus),
@@ -33,7 +38,10 @@ impl AppState {
 
     /// Tells whether letters go to the line.
     fn takes_text(&self) -> bool {
-        matches!(self.overlays.last(), None | Some(ScreenOverlay::Agent(_)))
+        matches!(
+            self.overlays.last(),
+            None | Some(ScreenOverlay::Agent(_) | ScreenOverlay::Peek(_))
+        )
     }
 
     fn key(&mut self, stroke: KeyStroke) {
@@ -43,7 +51,9 @@ impl AppState {
             Some(ScreenOverlay::Stop(_)) => self.stop_key(stroke),
             Some(ScreenOverlay::Leaving) => self.leaving_key(stroke),
             Some(ScreenOverlay::Picker(_)) => self.picker_key(stroke),
-            None | Some(ScreenOverlay::Agent(_)) => self.line_key(stroke),
+            Some(ScreenOverlay::Questions(_)) => self.questions_key(stroke),
+            Some(ScreenOverlay::Spawn(_)) => self.spawn_key(stroke),
+            None | Some(ScreenOverlay::Agent(_) | ScreenOverlay::Peek(_)) => self.line_key(stroke),
         }
     }
 
@@ -52,6 +62,10 @@ impl AppState {
             return;
         }
         if self.composer.is_empty() && self.empty_line_key(stroke) {
+            return;
+        }
+        let is_escape = stroke.code == KeyCode::Escape && stroke.modifiers.is_empty();
+        if is_escape && self.composer.escape() {
             return;
         }
         if let Some(action) = self.keymap.action(KeyContext::Main, stroke) {
@@ -74,7 +88,7 @@ impl AppState {
         }
         if let Some(letter) = stroke.letter() {
             self.times.typed = Some(self.now_ms);
-            self.composer.buffer.insert(letter.encode_utf8(&mut [0; 4]));
+            self.composer.letter(letter);
             self.complete();
         }
     }
@@ -246,6 +260,10 @@ impl AppState {
             self.effects
                 .push(Effect::ListFiles(self.working_directory()));
         }
+        if self.composer.is_normal() {
+            self.composer.completion = None;
+            return;
+        }
         self.composer.completion = CompletionList::at(text, cursor, &self.files, &skills);
     }
 
@@ -367,6 +385,16 @@ impl AppState {
         before.is_some_and(|before| self.now_ms - before <= window)
     }
 
+    /// Leaves this session for what comes next.
+    pub(super) fn leave_for(&mut self, next: NextSession) {
+        if self.has_next {
+            self.next = Some(next);
+            self.ask_to_leave();
+        } else {
+            self.say("from this screen no other session is opened; leave it first");
+        }
+    }
+
     /// Leaves, or asks what becomes of the work.
     pub(super) fn ask_to_leave(&mut self) {
         if !self.facts.drives() {
@@ -384,25 +412,22 @@ impl AppState {
                 self.leave(SessionEnding::KeepRunning);
             }
             Some(KeyAction::Suspend) => self.leave(SessionEnding::Suspend),
-            Some(KeyAction::Close) => self.close_overlay(),
+            Some(KeyAction::Close) => {
+                self.next = None;
+                self.close_overlay();
+            }
             _ => {}
         }
     }
 
     pub(super) fn close_overlay(&mut self) {
         self.scrolled = 0;
-        if let Some(ScreenOverlay::Agent(agent)) = self.overlays.last() {
-            let agent = *agent;
+        let closed = self.overlays.pop();
+        if let Some(ScreenOverlay::Agent(agent) | ScreenOverlay::Peek(agent)) = closed {
             let draft = self.composer.store_draft();
             self.drafts.insert(agent, draft);
-            self.overlays.pop();
-            let below = self.shown_agent();
-            let draft = self.drafts.remove(&below).unwrap_or_default();
-            self.composer.restore_draft(draft);
-            self.ask(TreeRequest::Unfollow(agent));
-            return;
+            self.restore_draft();
         }
-        self.overlays.pop();
     }
 
     /// Shows an agent's conversation; each has a draft of its own.
@@ -410,20 +435,32 @@ impl AppState {
         while !self.overlays.is_empty() {
             self.close_overlay();
         }
-        if agent == AgentId::ROOT {
-            return;
+        if agent != AgentId::ROOT {
+            self.enter_agent(ScreenOverlay::Agent(agent), agent);
+            self.mark_read(agent);
         }
+    }
+
+    /// Shows an agent over what is there, with its draft in the line.
+    pub(super) fn enter_agent(&mut self, overlay: ScreenOverlay, agent: AgentId) {
         let draft = self.composer.store_draft();
-        self.drafts.insert(AgentId::ROOT, draft);
-        let draft = self.drafts.remove(&agent).unwrap_or_default();
-        self.composer.restore_draft(draft);
-        self.agents.remove(&agent);
+        self.drafts.insert(self.shown_agent(), draft);
         self.scrolled = 0;
-        self.ask(TreeRequest::Follow(agent));
+        self.purpose = LinePurpose::Prompt;
+        self.overlays.push(overlay);
+        debug_assert_eq!(self.shown_agent(), agent);
+        self.restore_draft();
+    }
+
+    fn restore_draft(&mut self) {
+        let draft = self.drafts.remove(&self.shown_agent());
+        self.composer.restore_draft(draft.unwrap_or_default());
+    }
+
+    pub(super) fn mark_read(&mut self, agent: AgentId) {
         if self.roster.mark_read(agent) {
             self.ask(TreeRequest::MarkRead(agent));
         }
-        self.overlays.push(ScreenOverlay::Agent(agent));
     }
 
     fn step_agent(&mut self, forward: bool) {
@@ -439,6 +476,13 @@ impl AppState {
         } else {
             (at + all.len() - 1) % all.len()
         };
+        if let Some(ScreenOverlay::Peek(_)) = self.overlays.last() {
+            self.close_overlay();
+            if all[to] != AgentId::ROOT {
+                self.peek_at(all[to]);
+            }
+            return;
+        }
         self.open_agent(all[to]);
     }
 
@@ -454,19 +498,6 @@ impl AppState {
         match entry.map(|entry| entry.report.agent) {
             Some(agent) => self.open_agent(agent),
             None => self.say(format!("there is no agent {digit}")),
-        }
-    }
-
-    /// Lists what waits for an answer, to choose what stands in the band.
-    pub(super) fn list_questions(&mut self) {
-        let pending = self.questions.pending().iter();
-        let rows =
-            pending.map(|question| format!("{}: {}", question.asker_name(), question.line()));
-        let rows: Vec<String> = rows.collect();
-        if rows.is_empty() {
-            self.say("nobody asks anything");
-        } else {
-            self.pick(PickerKind::Question, rows);
         }
     }
 
@@ -493,4 +524,13 @@ fn is_image(name: &str) -> bool {
     [".png", ".jpg", ".jpeg", ".gif", ".webp"]
         .iter()
         .any(|ending| name.ends_with(ending))
+}
+
+/// Returns the name of an image that was pasted, or dropped onto the terminal, in place of its
+/// picture.
+fn pasted_image(text: &str) -> Option<String> {
+    let name = text.trim().trim_matches(['\'', '"']);
+    let name = name.strip_prefix("file://").unwrap_or(name);
+    let is_path = name.starts_with(['/', '.', '~']) && !name.contains(char::is_whitespace);
+    (is_path && is_image(name)).then(|| name.to_owned())
 }

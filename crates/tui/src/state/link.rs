@@ -121,6 +121,7 @@ impl AppState {
     fn item_completed(&mut self, item: &TurnItem) {
         match item {
             TurnItem::Plan(_) => self.plan_seen = true,
+            TurnItem::ToolCall(call) => self.roster.take_spawn(call),
             TurnItem::UserMessage(item) => {
                 let told = item.client_id.as_deref();
                 self.waiting.retain(|message| {
@@ -205,20 +206,26 @@ impl AppState {
                     dialog.scope = Some(StopScope { touched, skipped });
                 }
             }
-            TreeNews::Result { agent, result } => {
-                let name = self.roster.name(agent);
-                let text = crate::views::result::result_text(&result);
-                let title = format!("RESULT of {name}");
-                self.open_pager(PagerView::at_top(title, super::PagerBody::Markdown(text)));
+            TreeNews::Result { agent, result } => drop(self.results.insert(agent, Ok(result))),
+            TreeNews::NoResult { agent, why } => drop(self.results.insert(agent, Err(why))),
+            TreeNews::Inbox { agent, messages } => {
+                let title = format!("INBOX of {}", self.roster.name(agent));
+                let text = crate::views::inbox::inbox_text(self, &messages);
+                self.open_pager(PagerView::text(title, text));
             }
-            TreeNews::Diff {
-                agent,
-                unified_diff,
-            } => {
-                let name = self.roster.name(agent);
-                self.open_pager(PagerView::diff(format!("CHANGES of {name}"), unified_diff));
-            }
+            TreeNews::Roles(roles) => self.roles = roles,
             TreeNews::Prompts(prompts) => self.composer.history.prepend(prompts),
+            TreeNews::Spawned {
+                agent,
+                is_aside,
+                text,
+            } => {
+                if is_aside {
+                    self.open_agent(agent);
+                }
+                self.say(text);
+            }
+            TreeNews::Kept => {}
             TreeNews::Done(text) | TreeNews::Refused(text) => self.say(text),
         }
     }
@@ -243,6 +250,7 @@ impl AppState {
     fn close_settled_question(&mut self) {
         let pending = &self.questions;
         self.overlays.retain(|overlay| match overlay {
+            ScreenOverlay::Questions(_) => pending.first().is_some(),
             ScreenOverlay::Pager(PagerView {
                 body: super::PagerBody::Question(id),
                 ..

@@ -2,6 +2,7 @@
 
 use troupe_protocol::AgentId;
 
+use super::{AppState, SpawnForm};
 use crate::session::StopVerb;
 
 /// One of them. The last one is on top and has the keys.
@@ -11,9 +12,15 @@ pub enum ScreenOverlay {
     Agents(AgentsView),
     /// One agent's conversation, with a line to write to it.
     Agent(AgentId),
+    /// The end of one agent's conversation below the list, with a line to reply.
+    Peek(AgentId),
     /// A long text.
     Pager(PagerView),
+    /// Everything that waits for an answer.
+    Questions(QuestionsView),
     Stop(StopDialog),
+    /// What a new agent is to be.
+    Spawn(SpawnForm),
     /// Leaving while agents work.
     Leaving,
     Picker(PickerView),
@@ -23,7 +30,13 @@ impl ScreenOverlay {
     /// Tells whether it takes the whole screen.
     pub fn is_tall(&self) -> bool {
         match self {
-            Self::Agents(_) | Self::Agent(_) | Self::Pager(_) | Self::Stop(_) => true,
+            Self::Agents(_)
+            | Self::Agent(_)
+            | Self::Peek(_)
+            | Self::Pager(_)
+            | Self::Questions(_)
+            | Self::Stop(_)
+            | Self::Spawn(_) => true,
             Self::Leaving | Self::Picker(_) => false,
         }
     }
@@ -37,6 +50,23 @@ pub struct AgentsView {
     pub as_tree: bool,
     pub filter: String,
     pub is_filtering: bool,
+}
+
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct QuestionsView {
+    /// By id, so that it stays when others go.
+    pub chosen: Option<String>,
+    /// Rows that the whole question is scrolled down.
+    pub top: usize,
+}
+
+impl QuestionsView {
+    /// Returns the number of the chosen question.
+    pub fn chosen(&self, state: &AppState) -> usize {
+        let mut pending = state.questions.pending().iter();
+        let at = pending.position(|question| Some(&question.id) == self.chosen.as_ref());
+        at.unwrap_or(0)
+    }
 }
 
 #[derive(Debug, Clone, PartialEq)]
@@ -77,6 +107,10 @@ pub enum PagerBody {
     Text(String),
     Markdown(String),
     Diff(String),
+    /// The agent's task and result.
+    About(AgentId),
+    /// What the agent changed.
+    Changes(AgentId),
     Help,
     Status,
 }
@@ -112,8 +146,10 @@ pub enum PickerKind {
     Rewind,
     /// Something written before.
     History,
-    /// What waits for an answer.
-    Question,
+    /// A message that waits.
+    Queue,
+    /// Whether this session is deleted.
+    Delete,
 }
 
 impl PickerKind {
@@ -123,7 +159,8 @@ impl PickerKind {
             Self::Skill => "Skills",
             Self::Rewind => "Go back to before",
             Self::History => "Written before",
-            Self::Question => "Questions",
+            Self::Queue => "Take back",
+            Self::Delete => "Delete this session?",
         }
     }
 }

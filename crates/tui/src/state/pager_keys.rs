@@ -5,6 +5,7 @@ use troupe_protocol::{AgentId, Op};
 
 use super::{AppState, PagerBody, PickerKind, ScreenOverlay};
 use crate::keys::{KeyAction, KeyContext, KeyStroke};
+use crate::run::NextSession;
 use crate::views::pager::PAGE;
 
 impl AppState {
@@ -112,6 +113,17 @@ impl AppState {
                 picker.chosen = (picker.chosen + 1).min(count.saturating_sub(1));
             }
             Some(KeyAction::Close) => self.close_overlay(),
+            Some(KeyAction::DeleteOn) if picker.kind == PickerKind::Queue => {
+                let number = picker
+                    .matching()
+                    .get(picker.chosen)
+                    .map(|(number, _)| *number);
+                self.close_overlay();
+                if let Some(number) = number {
+                    self.take_queued(number);
+                    self.open_queue();
+                }
+            }
             Some(KeyAction::Open) => {
                 let chosen = picker
                     .matching()
@@ -151,16 +163,13 @@ impl AppState {
                 self.composer.buffer.set(row);
             }
             PickerKind::History => self.composer.buffer.set(row),
-            PickerKind::Question => {
-                let id = self
-                    .questions
-                    .pending()
-                    .get(number)
-                    .map(|question| question.id.clone());
-                if let Some(id) = id {
-                    self.questions.choose(&id, self.now_ms);
+            PickerKind::Queue => {
+                if let Some(text) = self.take_queued(number) {
+                    self.composer.buffer.set(&text);
                 }
             }
+            PickerKind::Delete if number == 1 => self.leave_for(NextSession::Delete),
+            PickerKind::Delete => {}
         }
     }
 }

@@ -4,15 +4,17 @@ use serde::de::DeserializeOwned;
 use troupe_protocol::Op;
 use troupe_protocol::link::ClientRole;
 use troupe_protocol::op::{ReviewRequest, ReviewTarget};
-use troupe_protocol::policy::EffortChoice;
+use troupe_protocol::policy::{EffortChoice, SandboxMode};
 use troupe_protocol::session::TurnOverrides;
 use troupe_protocol::undo::UndoRequest;
 
-use super::{AppState, LinePurpose, PagerBody, PagerView, PickerKind, PickerView, ScreenOverlay};
+use super::{AppState, PagerBody, PagerView, PickerKind, PickerView, ScreenOverlay};
 use crate::commands::{SlashAction, slash_command};
 use crate::effect::Effect;
 use crate::keys::KeyAction;
+use crate::run::NextSession;
 use crate::session::{SpawnOrder, TreeRequest};
+use crate::settings::ThemeChoice;
 
 /// What `/init` asks for.
 const INIT: &str = "Look at this repository and write an AGENTS.md for it: what it is, how it is \
@@ -34,7 +36,7 @@ impl AppState {
             SlashAction::Editor => self.act(KeyAction::OpenEditor),
             SlashAction::Help => self.act(KeyAction::Help),
             SlashAction::Plan => self.toggle_mode(),
-            SlashAction::Questions => self.list_questions(),
+            SlashAction::Questions => self.open_questions(),
             SlashAction::Quit => self.ask_to_leave(),
             SlashAction::Raw => self.act(KeyAction::ToggleRaw),
             SlashAction::Redraw => self.act(KeyAction::Reprint),
@@ -47,10 +49,57 @@ impl AppState {
             SlashAction::Note => self.submit_op(Op::SetThreadNote { note: argument }),
             SlashAction::Rename if argument.is_empty() => self.say("/rename needs a name"),
             SlashAction::Rename => self.submit_op(Op::SetThreadName { name: argument }),
-            SlashAction::Diff => match self.facts.diff.clone() {
-                Some(diff) => self.open_pager(PagerView::diff("CHANGES of this task", diff)),
-                None => self.say("this task has changed no file by a patch"),
+            SlashAction::Diff => {
+                let agent = self.shown_agent();
+                let title = format!("CHANGES of {}", self.roster.name(agent));
+                self.open_pager(PagerView::at_top(title, PagerBody::Changes(agent)));
+            }
+            SlashAction::New => self.leave_for(NextSession::New),
+            SlashAction::Resume => self.leave_for(NextSession::Pick),
+            SlashAction::Fork => self.leave_for(NextSession::Fork),
+            SlashAction::Archive => self.leave_for(NextSession::Archive),
+            SlashAction::Delete => {
+                let rows = ["no, keep it", "yes, delete it and its agents for good"];
+                let rows = rows.map(str::to_owned).to_vec();
+                self.pick(PickerKind::Delete, rows);
+            }
+            SlashAction::Cd => self.change_directory(&argument),
+            SlashAction::Pwd => self.say(self.working_directory().display().to_string()),
+            SlashAction::Export => self.export(&argument),
+            SlashAction::Mention => {
+                self.composer.buffer.insert("@");
+                self.complete();
+            }
+            SlashAction::Ps => self.list_commands(),
+            SlashAction::Queue => self.open_queue(),
+            SlashAction::Side if argument.is_empty() => self.say("/side needs a question"),
+            SlashAction::Side => self.ask(TreeRequest::Spawn(Box::new(SpawnOrder {
+                task: argument,
+                name: Some("side".to_owned()),
+                sandbox: Some(SandboxMode::ReadOnly),
+                is_aside: true,
+                ..SpawnOrder::default()
+            }))),
+            SlashAction::Statusline => match self.items_of_line(&argument) {
+                Some(items) => self.settings.status_line = items,
+                None => self.list_items("status_line"),
             },
+            SlashAction::Title => match self.items_of_line(&argument) {
+                Some(items) => self.settings.terminal_title = items,
+                None => self.list_items("terminal_title"),
+            },
+            SlashAction::Theme => match value_of::<ThemeChoice>(&argument) {
+                Ok(theme) => self.effects.push(Effect::Theme(theme)),
+                Err(why) => self.say(why),
+            },
+            SlashAction::Vim => {
+                let how = if self.composer.toggle_vim() {
+                    "as in vi"
+                } else {
+                    "as usual"
+                };
+                self.say(format!("you write {how} now"));
+            }
             SlashAction::Model => self.choose_model(&argument),
             SlashAction::Permissions => self.set(&argument, |policy| TurnOverrides {
                 approval_policy: Some(policy),
@@ -98,7 +147,7 @@ impl AppState {
                     self.pick(PickerKind::Skill, rows);
                 }
             }
-            SlashAction::Spawn if argument.is_empty() => self.purpose = LinePurpose::Spawn,
+            SlashAction::Spawn if argument.is_empty() => self.open_spawn(),
             SlashAction::Spawn => self.ask(TreeRequest::Spawn(Box::new(SpawnOrder {
                 task: argument,
                 ..SpawnOrder::default()

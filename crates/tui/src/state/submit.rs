@@ -50,11 +50,6 @@ impl AppState {
                 }
                 None => self.say("that does not answer the question"),
             },
-            LinePurpose::Message(agent) => self.write_to(agent, text, MessageUrgency::Regular),
-            LinePurpose::Spawn => self.ask(TreeRequest::Spawn(Box::new(SpawnOrder {
-                task: text,
-                ..SpawnOrder::default()
-            }))),
         }
     }
 

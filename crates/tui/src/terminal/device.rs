@@ -163,6 +163,16 @@ impl TerminalDevice {
         }
     }
 
+    /// Writes everything.
+    pub async fn write_all(&self, bytes: &[u8]) -> io::Result<()> {
+        let mut left = bytes;
+        while !left.is_empty() {
+            let count = self.write(left).await?;
+            left = &left[count..];
+        }
+        Ok(())
+    }
+
     /// Writes what the terminal takes. Cancel-safe.
     pub async fn write(&self, bytes: &[u8]) -> io::Result<usize> {
         loop {

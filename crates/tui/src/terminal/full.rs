@@ -34,6 +34,11 @@ impl FullSink {
         self.is_entered
     }
 
+    pub fn set_palette(&mut self, palette: PaintPalette) {
+        self.palette = palette;
+        self.invalidate();
+    }
+
     /// Draws everything again with the next frame: the size is another, or the screen was not
     /// ours for a while.
     pub fn invalidate(&mut self) {

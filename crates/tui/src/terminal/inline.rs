@@ -60,6 +60,11 @@ impl InlineSink {
         self.is_stale = true;
     }
 
+    pub fn set_palette(&mut self, palette: PaintPalette) {
+        self.palette = palette;
+        self.invalidate();
+    }
+
     /// Draws everything again with the next frame.
     pub fn invalidate(&mut self) {
         self.is_stale = true;

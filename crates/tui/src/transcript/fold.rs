@@ -7,13 +7,13 @@ use base64::prelude::BASE64_STANDARD;
 use troupe_protocol::command::WorkStatus;
 use troupe_protocol::event::{AbortReason, TextDelta};
 use troupe_protocol::item::UserMessageItem;
-use troupe_protocol::{EventMsg, ItemId, TurnItem};
+use troupe_protocol::{EventMsg, ItemId, SessionId, TurnItem};
 
 use super::stream::AnswerStream;
 use super::{OpenItem, Transcript};
 use crate::cells::{
     AgentNewsCell, CallbackCell, CellBody, CommandCell, NoticeCell, PatchCell, PlanCell,
-    ReasoningCell, StepsCell, ToolCell, UserCell, command_line, tool_arguments,
+    ReasoningCell, StepsCell, ToolCell, UserCell, call_words, command_line, tool_arguments,
 };
 
 /// Tools that other cells tell of.
@@ -70,17 +70,15 @@ impl Transcript {
             EventMsg::DeprecationNotice { summary, .. } => {
                 self.push(CellBody::Notice(NoticeCell::warning(summary)));
             }
+            // How an agent stands that is still at work, the line of agents says.
+            EventMsg::BackgroundEvent(event) if event.session_id.is_some() && !event.is_final => {}
             EventMsg::BackgroundEvent(event) => {
-                let mut text = event.message.clone();
-                if let Some(session) = event.session_id
-                    && let Some(name) = self.names.get(&session)
-                {
-                    text = text.replace(&session.to_string(), name);
-                }
-                self.push(CellBody::AgentNews(AgentNewsCell {
-                    text,
-                    is_final: event.is_final,
-                }));
+                let session = event.session_id;
+                let child = session.map(|session| self.named(session));
+                self.push(CellBody::AgentNews(AgentNewsCell::of(
+                    &event.message,
+                    child.as_deref(),
+                )));
             }
             EventMsg::TurnComplete(_) => self.open.clear(),
             EventMsg::TurnAborted(aborted) => {
@@ -172,12 +170,31 @@ impl Transcript {
             TurnItem::ToolCall(item) if TOLD_OTHERWISE.contains(&item.tool.as_str()) => {
                 OpenItem::Silent { id }
             }
-            TurnItem::ToolCall(item) => call(&item.tool, tool_arguments(&item.arguments)),
+            TurnItem::ToolCall(item) => {
+                let words = call_words(&item.tool, &item.arguments);
+                call(words.runs, self.with_names(words.about))
+            }
             TurnItem::ContextCompaction(_) => call("Summarises", "the conversation".to_owned()),
             _ => OpenItem::Silent { id },
         };
         self.close(open.id());
+        self.settle_reasoning();
         self.open.push(open);
+    }
+
+    /// What was thought stands above what comes of it, also where its end is told later.
+    fn settle_reasoning(&mut self) {
+        for at in 0..self.open.len() {
+            let OpenItem::Reasoning { id, text } = &self.open[at] else {
+                continue;
+            };
+            if text.trim().is_empty() {
+                continue;
+            }
+            let (id, text) = (id.clone(), text.clone());
+            self.open[at] = OpenItem::Silent { id };
+            self.push(CellBody::Reasoning(ReasoningCell { text }));
+        }
     }
 
     fn complete(&mut self, item: &TurnItem) {
@@ -199,7 +216,8 @@ impl Transcript {
             }),
             TurnItem::Reasoning(item) => {
                 let text = item.summary_text.join("\n\n");
-                if text.trim().is_empty() {
+                let is_told = matches!(open, Some(OpenItem::Silent { .. }));
+                if is_told || text.trim().is_empty() {
                     return;
                 }
                 CellBody::Reasoning(ReasoningCell { text })
@@ -215,7 +233,11 @@ impl Transcript {
             }),
             TurnItem::McpToolCall(item) => CellBody::Tool(ToolCell::of_mcp(item)),
             TurnItem::ToolCall(item) if TOLD_OTHERWISE.contains(&item.tool.as_str()) => return,
-            TurnItem::ToolCall(item) => CellBody::Tool(ToolCell::of(item)),
+            TurnItem::ToolCall(item) => {
+                let mut cell = ToolCell::of(item);
+                cell.arguments = self.with_names(cell.arguments);
+                CellBody::Tool(cell)
+            }
             TurnItem::ImageView(item) => {
                 let text = format!("looks at {}", item.path.display());
                 CellBody::Notice(NoticeCell::info(text))
@@ -231,6 +253,7 @@ impl Transcript {
 
     fn answer_delta(&mut self, delta: &TextDelta) {
         if !self.open.iter().any(|item| *item.id() == delta.item_id) {
+            self.settle_reasoning();
             // Attached in the middle: its beginning comes with a snapshot.
             self.open.push(OpenItem::Answer {
                 id: delta.item_id.clone(),
@@ -299,12 +322,26 @@ impl Transcript {
         let Some(callback) = callback else {
             return CellBody::User(cell);
         };
-        let session = callback.child_session_id;
-        let known = self.names.get(&session).cloned();
         CellBody::Callback(CallbackCell {
-            child: known.unwrap_or_else(|| format!("session {}", session.short())),
+            child: self.named(callback.child_session_id),
             text: cell.text,
         })
+    }
+
+    fn named(&self, session: SessionId) -> String {
+        let known = self.names.get(&session).cloned();
+        known.unwrap_or_else(|| format!("session {}", session.short()))
+    }
+
+    /// Has agents be called by their names in what names sessions.
+    fn with_names(&self, mut text: String) -> String {
+        for (session, name) in &self.names {
+            let session = session.to_string();
+            if text.contains(&session) {
+                text = text.replace(&session, name);
+            }
+        }
+        text
     }
 }
 

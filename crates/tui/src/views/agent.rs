@@ -11,6 +11,11 @@ use crate::text::quantity::age_text;
 use crate::text::{TextRow, TextStyle};
 
 pub fn frame(state: &AppState, agent: AgentId) -> ScreenFrame {
+    part(state, agent, state.size.rows)
+}
+
+/// Shows it in so many rows.
+pub fn part(state: &AppState, agent: AgentId, height: usize) -> ScreenFrame {
     let columns = state.size.columns;
     let entries = state.roster.entries();
     let at = entries.iter().position(|entry| entry.report.agent == agent);
@@ -36,7 +41,7 @@ pub fn frame(state: &AppState, agent: AgentId) -> ScreenFrame {
         rows.push(TextRow::dim(format!("task: {first}")).ellipsis(columns));
     }
     let (bottom, cursor) = bottom_rows(state, columns);
-    let room = state.size.rows.saturating_sub(rows.len() + bottom.len());
+    let room = height.saturating_sub(rows.len() + bottom.len());
     let shown = match state.agents.get(&agent) {
         Some(transcript) => conversation_rows(transcript, state, room, state.scrolled),
         None => vec![TextRow::dim("its conversation has not come yet")],

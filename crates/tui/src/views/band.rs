@@ -40,7 +40,12 @@ pub fn rows(state: &AppState, columns: usize) -> Vec<TextRow> {
 
 /// Returns the keys that answer the first question.
 pub fn answer_keys(state: &AppState) -> TextRow {
-    let question = state.questions.first();
+    keys_of(state, 0)
+}
+
+/// Returns the keys that answer the question with this number.
+pub fn keys_of(state: &AppState, number: usize) -> TextRow {
+    let question = state.questions.pending().get(number);
     question
         .map(|question| keys(state, question))
         .unwrap_or_default()

@@ -20,18 +20,10 @@ pub type CursorPlaceInRows = Option<CursorPlace>;
 
 pub fn rows(state: &AppState, columns: usize) -> LineRows {
     let label = label_of(state);
-    let hint = match (
-        &state.purpose,
-        state.facts.task.is_some(),
-        state.facts.drives(),
-    ) {
-        (_, _, false) => "another client drives; /drive asks for the seat",
-        (LinePurpose::Prompt, _, _) if state.shown_agent() != AgentId::ROOT => {
-            "Enter: with its next request   Ctrl+Enter: interrupt first"
-        }
-        (LinePurpose::Prompt, false, _) => "Message, /command, !shell, @file, ? for keys",
-        (LinePurpose::Prompt, true, _) => "Enter: with the next request   Tab: after this task",
-        (_, _, _) => "Enter: send   Esc: back",
+    let hint = if state.composer.is_normal() {
+        "normal mode: i writes, Enter sends"
+    } else {
+        hint_of(state)
     };
     let mut line = laid_out(&state.composer.buffer, &label, columns);
     if state.composer.is_empty() {
@@ -70,6 +62,23 @@ pub fn rows(state: &AppState, columns: usize) -> LineRows {
     line
 }
 
+/// Says what the empty line is for.
+fn hint_of(state: &AppState) -> &'static str {
+    match (
+        &state.purpose,
+        state.facts.task.is_some(),
+        state.facts.drives(),
+    ) {
+        (_, _, false) => "another client drives; /drive asks for the seat",
+        (LinePurpose::Prompt, _, _) if state.shown_agent() != AgentId::ROOT => {
+            "Enter: with its next request   Ctrl+Enter: interrupt first"
+        }
+        (LinePurpose::Prompt, false, _) => "Message, /command, !shell, @file, ? for keys",
+        (LinePurpose::Prompt, true, _) => "Enter: with the next request   Tab: after this task",
+        (_, _, _) => "Enter: send   Esc: back",
+    }
+}
+
 fn label_of(state: &AppState) -> String {
     match &state.purpose {
         LinePurpose::Prompt => match state.shown_agent() {
@@ -78,8 +87,6 @@ fn label_of(state: &AppState) -> String {
         },
         LinePurpose::Refusal { .. } => "no, because › ".to_owned(),
         LinePurpose::Answer => "answer › ".to_owned(),
-        LinePurpose::Message(agent) => format!("to {} › ", state.roster.name(*agent)),
-        LinePurpose::Spawn => "new agent, task › ".to_owned(),
     }
 }
 

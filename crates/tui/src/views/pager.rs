@@ -2,7 +2,8 @@
 
 use troupe_protocol::AgentId;
 
-use super::{band, filled, footer, status};
+use super::questions::whole_rows;
+use super::{about, band, filled, footer, status};
 use crate::cells::{CellFold, diff_rows};
 use crate::keys::{KEY_TABLE, KeyContext};
 use crate::markdown::markdown_rows;
@@ -177,18 +178,14 @@ fn body_rows(state: &AppState, body: &PagerBody, columns: usize) -> Vec<TextRow>
     match body {
         PagerBody::Transcript(_) => Vec::new(),
         PagerBody::Question(id) => {
-            let question = state
-                .questions
-                .pending()
-                .iter()
-                .find(|question| question.id == *id);
-            let text = question
-                .map(crate::questions::PendingQuestion::in_full)
-                .unwrap_or_default();
-            let mut rows = Vec::new();
-            diff_rows(&mut rows, &text, columns, CellFold::Whole);
-            rows
+            let mut pending = state.questions.pending().iter();
+            let question = pending.find(|question| question.id == *id);
+            question
+                .map(|question| whole_rows(question, columns))
+                .unwrap_or_default()
         }
+        PagerBody::About(agent) => about::rows(state, *agent, columns),
+        PagerBody::Changes(agent) => about::change_rows(state, *agent, columns),
         PagerBody::Text(text) => wrap_text(text, TextStyle::PLAIN, columns),
         PagerBody::Markdown(text) => markdown_rows(text, columns),
         PagerBody::Diff(text) => {

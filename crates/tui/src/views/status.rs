@@ -1,8 +1,9 @@
 //! The two lines that are always there: who needs what, and how the session stands.
 
-use troupe_protocol::policy::{ApprovalPolicy, SandboxPolicy};
+use troupe_protocol::policy::ApprovalPolicy;
 
 use crate::roster::AgentGroup;
+use crate::session::sandbox_words;
 use crate::settings::StatusItem;
 use crate::state::AppState;
 use crate::text::quantity::{clock_text, count_text};
@@ -72,7 +73,7 @@ pub fn title(state: &AppState) -> String {
 }
 
 /// Returns what an item says; `None` for nothing.
-fn item_text(state: &AppState, item: StatusItem) -> Option<String> {
+pub fn item_text(state: &AppState, item: StatusItem) -> Option<String> {
     let facts = &state.facts;
     let context = facts.context.as_ref();
     let directory = context.map(|context| context.cwd.as_path());
@@ -95,7 +96,7 @@ fn item_text(state: &AppState, item: StatusItem) -> Option<String> {
         }),
         StatusItem::ApprovalMode => context.map(|context| policy_word(context.approval_policy)),
         StatusItem::Permissions => {
-            context.map(|context| sandbox_word(&context.sandbox_in_force()).to_owned())
+            context.map(|context| sandbox_words(&context.sandbox_in_force()).to_owned())
         }
         StatusItem::CollaborationMode => facts.is_planning().then(|| "plan".to_owned()),
         StatusItem::ContextUsed => facts
@@ -216,19 +217,11 @@ pub fn card(state: &AppState) -> String {
     text
 }
 
-fn wire_word(value: &impl serde::Serialize) -> String {
+pub fn wire_word(value: &impl serde::Serialize) -> String {
     let value = serde_json::to_value(value).unwrap_or_default();
     value.as_str().unwrap_or_default().to_owned()
 }
 
 fn policy_word(policy: ApprovalPolicy) -> String {
     wire_word(&policy)
-}
-
-fn sandbox_word(policy: &SandboxPolicy) -> &'static str {
-    match policy {
-        SandboxPolicy::DangerFullAccess => "full access",
-        SandboxPolicy::ReadOnly { .. } => "read-only",
-        SandboxPolicy::WorkspaceWrite { .. } => "workspace-write",
-    }
 }

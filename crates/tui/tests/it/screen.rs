@@ -16,7 +16,7 @@ use troupe_protocol::link::{ClientRole, Welcome};
 use troupe_protocol::{Event, Op, SubmissionId};
 use troupe_tui::session::{LinkMessage, SessionLink, TreeRequest};
 use troupe_tui::terminal::TerminalDevice;
-use troupe_tui::{ScreenError, ScreenOptions, SessionEnding, run_screen};
+use troupe_tui::{ScreenError, ScreenExit, ScreenOptions, SessionEnding, run_screen};
 
 const SESSION: &str = "3f2a9c1e-0000-4000-8000-000000000001";
 
@@ -65,7 +65,7 @@ struct ScreenStage {
     written: Vec<u8>,
     /// Ours too, to look at how the terminal is set.
     terminal: OwnedFd,
-    screen: tokio::task::JoinHandle<Result<SessionEnding, ScreenError>>,
+    screen: tokio::task::JoinHandle<Result<ScreenExit, ScreenError>>,
     seq: u64,
 }
 
@@ -179,7 +179,7 @@ impl ScreenStage {
         let left = String::from_utf8_lossy(&self.written).into_owned();
         let is_restored = left.ends_with("\x1b[m\x1b[?25h");
         assert!(is_restored || !left.contains('\x1b'), "{left:?}");
-        (ending.unwrap(), self.emulator.screen().contents())
+        (ending.unwrap().ending, self.emulator.screen().contents())
     }
 }
 
@@ -277,7 +277,7 @@ async fn a_terminal_that_is_closed_lets_the_work_go_on() {
         }
         tokio::task::yield_now().await;
     };
-    assert_eq!(ending.unwrap(), SessionEnding::KeepRunning);
+    assert_eq!(ending.unwrap().ending, SessionEnding::KeepRunning);
 }
 
 #[tokio::test]

@@ -53,6 +53,7 @@ pub fn run(_arguments: &TuiDemoArguments) -> Outcome {
             settings,
             prompt: Some(PROMPT.to_owned()),
             survival: Survival::EndsWithScreen,
+            next: None,
         });
         shown.await?;
         server.shutdown().await?;

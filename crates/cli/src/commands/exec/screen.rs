@@ -8,8 +8,9 @@ use crate::arguments::{ConfigOverrides, LayerSelection, ScreenCli};
 use crate::attach::EngineOrder;
 use crate::exec::request::SessionChoice;
 use crate::exec::unfinished_children::UnfinishedChildren;
-use crate::failure::{CommandFailure, Outcome};
+use crate::failure::{CommandExit, CommandFailure, Outcome};
 use crate::home::TroupeHome;
+use crate::layers::ConfigSource;
 use crate::screen::{self, ScreenStart, choose_session, is_at_terminal};
 use crate::style::ColorChoice;
 
@@ -24,12 +25,27 @@ pub fn open(
         return super::run(arguments, overrides, layers);
     }
     let mut arguments = arguments;
+    let mut chosen = None;
     if let Some(ExecAction::Resume(resume)) = &mut arguments.action
         && resume.session.is_none()
         && !resume.last
     {
         let cwd = working_directory(arguments.options.cd.as_deref())?;
-        resume.session = Some(choose_session(&TroupeHome::find()?, &cwd)?.to_string());
+        let source = ConfigSource {
+            home: TroupeHome::find()?,
+            overrides: overrides.clone(),
+            layers: layers.clone(),
+            flags: Vec::new(),
+        };
+        match choose_session(&source, &cwd)? {
+            Some(SessionChoice::Resume(session)) => resume.session = Some(session),
+            Some(SessionChoice::Fork { session, at }) => {
+                resume.session = Some(session.clone());
+                chosen = Some(SessionChoice::Fork { session, at });
+            }
+            Some(SessionChoice::New | SessionChoice::Last { .. }) => {}
+            None => return Ok(CommandExit::Success),
+        }
     }
     let ExecPositionals {
         continues,
@@ -41,6 +57,7 @@ pub fn open(
         PromptSource::Optional(text) => (text, true),
         PromptSource::Review(_) => (None, false),
     };
+    let continues = chosen.unwrap_or(continues);
     let order = order(&arguments.options, &repeated, overrides, layers, continues)?;
     screen::open(ScreenStart {
         order: EngineOrder { go_on, ..order },

@@ -35,7 +35,7 @@ fn the_view_of_agents_is_grouped_and_tells_why() {
     a_tree(&mut screen);
     screen.key("left");
     expect![[r#"
-        AGENTS   ! 1 needs you  ◌ 1 waits  ✓ 1 unread  ✗ 1 failed               by state
+        AGENTS   ! 1 needs you  ◌ 1 waits  ✓ 1 unread  ✗ 1 failed        by state Ctrl+S
         NEEDS YOU                                    | /root/tester
         ›! 1 tester     run cargo test           9 s | asked  task of tester
         WAITING                                      | status works
@@ -50,7 +50,7 @@ fn the_view_of_agents_is_grouped_and_tells_why() {
 
 
 
-        Enter open  Space peek  y answer  m message  x stop…  u resume  d diff  Ctrl+N n"#]]
+        Enter open  Space peek  y answer  m message  x stop…  u resume  d diff  ? keys"#]]
     .assert_eq(&screen.shown());
     screen.key("ctrl-s");
     let shown = screen.shown();
@@ -171,11 +171,16 @@ fn a_stop_says_first_whom_it_ends() {
 fn reports_say_more_than_events() {
     let mut screen = Screen::new(100, 16);
     a_tree(&mut screen);
+    screen.item(json!({
+        "type": "ToolCall", "id": "s", "tool": "spawn_agent", "arguments": {}, "status": "completed",
+        "output": json!({"agent_id": CHILD, "requested": {"model": "max"},
+            "why": ["the role allows mini alone"]}).to_string(),
+    }));
     let known = screen.state.roster.get(AgentId(3)).unwrap().report.clone();
     screen.happened(AppEvent::Link(LinkMessage::Tree(Box::new(
         TreeNews::Agents(vec![AgentReport {
             role: Some("explorer".to_owned()),
-            model_asked: Some("max".to_owned()),
+            rights: Some("read-only, asks you".to_owned()),
             model: Some("mini".to_owned()),
             tokens: 61_000,
             ..known
@@ -186,7 +191,14 @@ fn reports_say_more_than_events() {
         screen.key("down");
     }
     let shown = screen.shown();
-    for part in ["explorer", "max → mini", "61 k tokens", "2 files, tests ok"] {
+    for part in [
+        "explorer",
+        "max → mini",
+        "read-only, asks you",
+        "the role allows mini alone",
+        "61 k tokens",
+        "2 files, tests ok",
+    ] {
         assert!(shown.contains(part), "{shown}");
     }
 }
@@ -238,4 +250,136 @@ fn a_digit_opens_an_agent_and_pages_scroll_it() {
     assert!(screen.shown().contains("answer 19."));
     screen.key("alt-0");
     assert_eq!(screen.state.shown_agent(), AgentId::ROOT);
+}
+
+#[test]
+fn an_agent_is_peeked_at_below_the_list_and_replied_to() {
+    let mut screen = Screen::new(80, 16);
+    a_tree(&mut screen);
+    screen.types("for the root");
+    screen.key("alt-a");
+    for _ in 0..2 {
+        screen.key("down");
+    }
+    screen.effects.clear();
+    screen.key("space");
+    let asked = |request: TreeRequest| Effect::Ask(request);
+    let docs = AgentId(3);
+    assert!(screen.effects.contains(&asked(TreeRequest::Follow(docs))));
+    assert!(screen.effects.contains(&asked(TreeRequest::MarkRead(docs))));
+    screen.types("well done");
+    expect![[r#"
+        AGENTS   ! 1 needs you  ◌ 1 waits  ✗ 1 failed                    by state Ctrl+S
+         ✗ 4 linter     the provider is down                                         9 s
+        ›· 3 docs       2 files, tests ok                                            9 s
+        ────────────────────────────────────────────────────────────────────────────────
+        root › docs  · 9 s                                  3 of 4   Alt+←→   Alt+0 root
+        task: task of docs
+        its conversation has not come yet
+
+
+
+
+
+        ! 1 needs you  ◌ 1 waits  ✗ 1 failed                                    ← agents
+        ! tester: run cargo test        y once  a session  n no  t no, why  Ctrl+A whole
+        to docs › well done
+        sol·high | /home/me/parser | 9 s"#]]
+    .assert_eq(&screen.shown());
+    screen.key("enter");
+    assert!(screen.effects.contains(&asked(TreeRequest::Send {
+        to: docs,
+        text: "well done".to_owned(),
+        urgency: crate::session::MessageUrgency::Regular,
+    })));
+    screen.key("esc");
+    assert!(screen.effects.contains(&asked(TreeRequest::Unfollow(docs))));
+    assert!(screen.shown().contains("AGENTS"));
+    screen.key("esc");
+    assert_eq!(screen.state.composer.buffer.text(), "for the root");
+}
+
+#[test]
+fn what_an_agent_was_asked_did_and_got_is_one_page() {
+    let mut screen = Screen::new(80, 16);
+    a_tree(&mut screen);
+    screen.key("alt-a");
+    screen.types("i");
+    assert!(
+        screen
+            .effects
+            .contains(&Effect::Ask(TreeRequest::Result(AgentId(1))))
+    );
+    screen.happened(AppEvent::Link(LinkMessage::Tree(Box::new(
+        TreeNews::NoResult {
+            agent: AgentId(1),
+            why: "it has ended no task".to_owned(),
+        },
+    ))));
+    let shown = screen.shown();
+    for part in ["TASK", "task of tester", "RESULT", "it has ended no task"] {
+        assert!(shown.contains(part), "{shown}");
+    }
+    screen.key("esc");
+    screen.types("d");
+    assert!(screen.shown().contains("no file was changed by a patch"));
+}
+
+#[test]
+fn a_new_agent_is_made_from_a_form() {
+    let mut screen = Screen::new(80, 16);
+    screen.types("/spawn");
+    screen.key("enter");
+    screen.happened(AppEvent::Link(LinkMessage::Tree(Box::new(
+        TreeNews::Roles(vec![troupe_protocol::link::query::RoleCard {
+            name: "explorer".to_owned(),
+            description: "looks and changes nothing".to_owned(),
+        }]),
+    ))));
+    screen.key("enter");
+    assert!(screen.shown().contains("an agent needs a task"));
+    screen.types("count the lines");
+    for _ in 0..2 {
+        screen.key("down");
+    }
+    screen.key("right");
+    expect![[r#"
+        NEW AGENT below root
+
+          task      count the lines
+          name      the engine finds one
+        › role      explorer
+          model     as the role says, or as yours
+          effort    as the role says, or as yours
+          sandbox   as yours; never more
+          directory as yours; absolute
+
+        explorer: looks and changes nothing
+
+        an agent needs a task
+
+
+        ↓ next line  → choose  Enter make it  Esc back"#]]
+    .assert_eq(&screen.shown());
+    for _ in 0..3 {
+        screen.key("tab");
+    }
+    screen.types("everything");
+    screen.key("enter");
+    assert!(screen.shown().contains("sandbox: everything is none"));
+    screen.key("ctrl-u");
+    screen.key("right");
+    screen.key("enter");
+    let order = screen.effects.iter().find_map(|effect| match effect {
+        Effect::Ask(TreeRequest::Spawn(order)) => Some(order.clone()),
+        _ => None,
+    });
+    let order = order.unwrap();
+    assert_eq!(order.task, "count the lines");
+    assert_eq!(order.role.as_deref(), Some("explorer"));
+    assert_eq!(
+        order.sandbox,
+        Some(troupe_protocol::policy::SandboxMode::ReadOnly)
+    );
+    assert!(screen.state.overlays.is_empty());
 }

@@ -232,26 +232,38 @@ fn fifty_questions_at_once_are_one_band_and_one_notice() {
 }
 
 #[test]
-fn a_question_is_chosen_from_the_list() {
-    let mut screen = Screen::new(80, 24);
-    screen.asks("c1", TESTER, &["one"]);
-    screen.asks("c2", Some((2, "writer")), &["two"]);
+fn every_question_is_in_one_list_and_answered_there() {
+    let mut screen = Screen::new(80, 14);
+    screen.task_starts();
+    screen.child(1, "tester", json!("running"));
+    screen.asks("c1", Some((1, "tester")), &["cargo", "test"]);
+    screen.asks("c2", None, &["make"]);
+    screen.later(2_000);
     screen.types("/questions");
     screen.key("enter");
-    assert!(
-        screen
-            .shown()
-            .contains("› tester: run one\n  writer: run two")
-    );
-    screen.types("writer");
-    screen.key("enter");
-    assert!(screen.shown().contains("! writer: run two"));
-    screen.types("y");
-    screen.key("backspace");
     screen.later(2_000);
+    screen.key("down");
+    expect![[r#"
+        QUESTIONS 2                                                           oldest 4 s
+         ! tester     run cargo test                                                 4 s
+        ›! root       run make                                                       4 s
+        ────────────────────────────────────────────────────────────────────────────────
+        in /home/me/parser
+        $ make
+
+
+
+
+
+
+
+        y once  a session  n no  t no, why  Ctrl+A whole"#]]
+    .assert_eq(&screen.shown());
+    screen.effects.clear();
     screen.types("y");
-    assert_eq!(
-        screen.submitted(),
-        [approval("c2", ReviewDecision::Approved)]
-    );
+    let answered = screen.effects.iter().any(|effect| {
+        matches!(effect, Effect::Submit(op)
+            if matches!(&**op, Op::ExecApproval { id, .. } if id == "c2"))
+    });
+    assert!(answered, "{:?}", screen.effects);
 }
