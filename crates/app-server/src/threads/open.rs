@@ -176,7 +176,7 @@ pub(super) struct ResumedThread {
     pub response: ThreadOpenResponse,
     pub usage: Option<ServerNotification>,
     pub warnings: Vec<String>,
-    /// Who is in the tree, if nobody is going to tell: one that is taken up tells it by itself.
+    /// Who is in the tree.
     pub tree: Vec<ServerNotification>,
     /// None if the client follows the thread already, as one of a tree.
     pub beginning: Option<SubscriptionStart>,
@@ -225,13 +225,8 @@ async fn resumed(
         None => new_thread(thread),
     };
     let usage = stored.as_ref().and_then(|stored| usage(id, stored));
-    let tree = if is_running {
-        trees::present(thread).await
-    } else {
-        Vec::new()
-    };
     Ok(ResumedThread {
-        tree,
+        tree: trees::present(thread).await,
         id,
         response: opened(thread, shown),
         usage,

@@ -11,8 +11,12 @@ use crate::wire::tree::{
 };
 
 /// Returns what an event of the root says of its tree.
+///
+/// That agents were restored is left out: the event is in no log, so a client that comes a moment
+/// after the resume would miss it. Each client is told by [`present`] instead.
 pub(crate) fn tree_notification(root: &str, msg: &EventMsg) -> Option<ServerNotification> {
     match msg {
+        EventMsg::SubagentLifecycle(SubagentLifecycle::Restored { .. }) => None,
         EventMsg::SubagentLifecycle(life) => Some(changed(root, life)),
         EventMsg::AgentInbox(inbox) => Some(mail(root, inbox)),
         _ => None,
@@ -73,7 +77,7 @@ fn changed(root: &str, life: &SubagentLifecycle) -> ServerNotification {
     })
 }
 
-/// Tells who is in the tree of a thread that was in memory before this client came.
+/// Tells who is in the tree of a thread, for a client that begins to follow it.
 pub(crate) async fn present(thread: &RootSession) -> Vec<ServerNotification> {
     let agents = thread.agents();
     if !agents.is_planted() {
