@@ -124,7 +124,7 @@ fn what_was_taken_back_is_not_taken_back_again() {
     let ledger = UndoLedger::fold(facts());
     assert_eq!(ledger.last_undo().unwrap().1, ["t2".into()]);
     let ledger = UndoLedger::fold([facts(), vec![FileFact::Redone]].concat());
-    assert_eq!(ledger.last_undo(), Err(NothingToUndo::NoUndo));
+    assert_eq!(ledger.last_undo().unwrap_err(), NothingToUndo::NoUndo);
 }
 
 #[test]

@@ -37,7 +37,13 @@ impl Scene {
     }
 
     fn undo(&self, ways: Vec<FileRestore>, extent: UndoExtent) -> UndoPlan {
-        let plan = UndoPlan::make(ways, BTreeSet::new(), &self.path(""), extent, &self.blobs);
+        let plan = UndoPlan::make(
+            ways,
+            DirectoryChange::default(),
+            &self.path(""),
+            extent,
+            &self.blobs,
+        );
         plan.perform(&self.blobs)
     }
 }
