@@ -25,7 +25,11 @@ progress_ms: number,
 /**
  * How long its last task ran that has ended.
  */
-ran_ms?: number | null, last_task?: SubmissionId | null, total_tokens: number,
+ran_ms?: number | null, last_task?: SubmissionId | null,
+/**
+ * Somebody has read what that task came to.
+ */
+read?: boolean, total_tokens: number,
 /**
  * With everybody below.
  */
@@ -144,7 +148,19 @@ note?: string | null, }
 /**
  * How a child was made.
  */
-export type AgentMaking = { role: string, model: string, effort?: ReasoningEffort | null, cwd: string, };
+export type AgentMaking = { role: string, model: string, effort?: ReasoningEffort | null, cwd: string,
+/**
+ * Its own; in force is no more than what those above it have at the moment.
+ */
+sandbox: SandboxPolicy,
+/**
+ * Why nothing leaves that sandbox, whoever agrees.
+ */
+sandbox_held?: string | null,
+/**
+ * Who answers what it asks.
+ */
+approvals: ApprovalRoute, };
 
 /**
  * What one agent, the user or the engine says to an agent.
@@ -982,6 +998,9 @@ unknown?: Array<string>, }
   | { "type": "resumed", agent: AgentCard, }
   | { "type": "result", result: TaskResult, }
   | { "type": "note_set" }
+  | { "type": "read" }
+  | { "type": "inbox", messages: Array<MailCard>, }
+  | { "type": "roles", roles: Array<RoleCard>, }
   | { "type": "sessions", sessions: Array<SessionCard>,
 /**
  * Asks for the next page.
@@ -1034,6 +1053,18 @@ task_id?: SubmissionId | null, }
  */
 note: string, }
   /**
+   * Somebody has read what the agent's last task came to; all clients are told so in its card.
+   */
+  | { "type": "mark_read", agent: string, }
+  /**
+   * What was sent to an agent, newest last.
+   */
+  | { "type": "agent_inbox", agent: string, }
+  /**
+   * What a child can be made from, in the session's directory.
+   */
+  | { "type": "roles" }
+  /**
    * The sessions of the home that changed last, newest first.
    */
   | { "type": "sessions" } & SessionFilter
@@ -1049,6 +1080,34 @@ limit?: number | null, }
    * Keeps what somebody typed for later sessions.
    */
   | { "type": "add_prompt", text: string, };
+
+/**
+ * A message to an agent, without its text.
+ */
+export type MailCard = {
+/**
+ * How it is delivered and who sent it; absent while only the recipient's log tells of it.
+ */
+kind?: MailKind | null, queued_ms?: number | null, state: MailCardState, };
+
+/**
+ * What has become of a message.
+ */
+export type MailCardState = "waiting" | "taken" | "consumed" | "dropped";
+
+export type MailKind =
+  /**
+   * Takes the place of the running task.
+   */
+  | { "kind": "interrupt", from: Sender, }
+  /**
+   * Joins the running task, or starts one.
+   */
+  | { "kind": "regular", from: Sender, }
+  /**
+   * Tells of a child's ended task; starts a task when the agent is idle.
+   */
+  | { "kind": "callback", child: AgentId, task: SubmissionId, };
 
 export type McpAuthStatus = "unsupported" | "bearer_token";
 
@@ -1450,6 +1509,11 @@ export type RewindReason = { "rollback": { num_turns: number, } }
 export type Role = "system" | "developer" | "user" | "assistant";
 
 /**
+ * A role, as a list shows it.
+ */
+export type RoleCard = { name: string, description: string, };
+
+/**
  * One line of a rollout, as the store writes it.
  */
 export type RolloutLine = {
@@ -1627,6 +1691,10 @@ search?: string | null,
  */
 archived?: boolean,
 /**
+ * The youngest first, and not those that changed last.
+ */
+by_creation?: boolean,
+/**
  * `next` of the page before.
  */
 cursor?: string | null, limit?: number | null, };
@@ -1715,6 +1783,10 @@ sandbox?: SandboxMode | null,
  * Absolute. The person who asks grants it.
  */
 working_directory?: string | null, note?: string | null,
+/**
+ * How much of the root's conversation it begins with.
+ */
+history?: HistoryShare,
 /**
  * Whether the root is told when the child has ended.
  */
