@@ -1,12 +1,12 @@
 //! The tree as one agent, or the user, may use it. The tools of every family and every UI
 //! are thin faces over a [`TreeAccess`].
 
+mod card;
 mod error;
 mod fork;
 mod logs;
 mod request;
 mod view;
-mod words;
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -35,7 +35,6 @@ pub use view::{
     AgentView, FinishedTarget, NoteSet, ReceivedMessage, SendOutcome, SpawnedAgent, StopEntry,
     StopOutcome, WaitReport, WatchdogAction, WatchdogOutcome,
 };
-pub use words::status_detail;
 
 use crate::supervisor::TreeHandle;
 use crate::supervisor::input::{TreeRequest, WaitRequest};

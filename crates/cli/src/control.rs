@@ -23,12 +23,10 @@ pub mod client;
 mod feed;
 mod line;
 pub mod request;
-pub mod row;
 mod server;
 pub mod socket;
 
 pub use request::{ControlAnswer, ControlMode, ControlReceipt, ControlRequest, MessageUrgency};
-pub use row::AgentListRow;
 pub use server::{Guard, serve};
 
 #[cfg(test)]

@@ -2,22 +2,51 @@
 
 export type AbortReason = "interrupted" | "replaced" | "error" | "crash" | "review_ended" | "budget_limited" | "shutdown";
 
+export type AgentCard = { agent_id: AgentId, session_id: SessionId,
 /**
- * How an agent stands.
+ * Absent for the root and for the released.
  */
-export type AgentCard = { summary: SubagentSummary,
+parent_agent_id?: AgentId | null, parent_session_id?: SessionId | null,
+/**
+ * Its place in the tree, such as `/root/tests`.
+ */
+path: string,
+/**
+ * 0 for the root.
+ */
+depth: number,
 /**
  * How it was made; absent for the root.
  */
-made?: AgentMaking | null, note?: string | null,
+made?: AgentMaking | null,
 /**
- * Why it was interrupted, what it waits on, which tools run.
+ * What its conversation is called, if somebody gave it a name.
+ */
+title?: string | null, note?: string | null, status: AgentStatus,
+/**
+ * Why it was interrupted, what it waits on, which tools run: in words.
  */
 detail?: string | null,
 /**
+ * While it is at work.
+ */
+waiting_on?: WaitingOn | null, interruption?: Interruption | null,
+/**
+ * The tools that run now.
+ */
+current_tools?: Array<string>,
+/**
+ * What it thinks about, in a line.
+ */
+reasoning_header?: string | null,
+/**
+ * The beginning of the last message or the error, in one line.
+ */
+preview?: string | null,
+/**
  * When the status changed last.
  */
-since_ms: number,
+since_ms: number, born_ms: number,
 /**
  * When it last did something.
  */
@@ -25,15 +54,11 @@ progress_ms: number,
 /**
  * How long its last task ran that has ended.
  */
-ran_ms?: number | null, last_task?: SubmissionId | null,
+ran_ms?: number | null, tokens: TokenSums, pending: PendingMail, last_task?: SubmissionId | null,
 /**
  * Somebody has read what that task came to.
  */
-read?: boolean, total_tokens: number,
-/**
- * With everybody below.
- */
-subtree_tokens: number,
+read?: boolean,
 /**
  * Only its results are left.
  */
@@ -148,7 +173,7 @@ note?: string | null, }
 /**
  * How a child was made.
  */
-export type AgentMaking = { role: string, model: string, effort?: ReasoningEffort | null, cwd: string,
+export type AgentMaking = { origin: AgentOrigin, role: string, persona?: string | null, label?: string | null, model: string, effort?: ReasoningEffort | null, cwd: string,
 /**
  * Its own; in force is no more than what those above it have at the moment.
  */
@@ -160,7 +185,11 @@ sandbox_held?: string | null,
 /**
  * Who answers what it asks.
  */
-approvals: ApprovalRoute, };
+approvals: ApprovalRoute,
+/**
+ * The beginning of its first task; empty if it was given none.
+ */
+summary: string, };
 
 /**
  * What one agent, the user or the engine says to an agent.
@@ -1389,6 +1418,15 @@ grant_root?: string | null,
 agent?: AgentLabel | null, };
 
 /**
+ * What waits to be read.
+ */
+export type PendingMail = {
+/**
+ * Regular messages and callbacks.
+ */
+messages: number, interrupts: number, };
+
+/**
  * The model's way of speaking; fills the personality placeholder of its instructions.
  */
 export type Personality = "friendly" | "pragmatic" | "none";
@@ -1974,6 +2012,12 @@ export type TextElement = { byte_range: ByteRange, placeholder?: string | null, 
  */
 export type TimeMs = number;
 
+export type TokenSums = { own: number,
+/**
+ * With everybody below.
+ */
+subtree: number, };
+
 /**
  * Tokens of one response, or the sum over several.
  */
@@ -2202,6 +2246,11 @@ client_id?: string | null,
  * Set if the engine wrote the message, as for a child that ended.
  */
 metadata?: MessageMetadata | null, };
+
+/**
+ * What a running task waits on.
+ */
+export type WaitingOn = "model" | "tool" | "rate_limit" | "approval" | "user" | "child" | "slot";
 
 export type Welcome = { version: number,
 /**

@@ -1,11 +1,15 @@
 //! Agents as members of a tree: summaries, statuses, collaboration events.
 
+mod card;
+
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
 use crate::id::{AgentId, CallId, SessionId};
 use crate::policy::ReasoningEffort;
+
+pub use card::{AgentCard, AgentMaking, PendingMail, TokenSums};
 
 /// How an agent stands, as other agents and UIs see it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -115,6 +119,43 @@ impl AgentStatus {
             | Self::BudgetExceeded
             | Self::Shutdown
             | Self::NotFound => None,
+        }
+    }
+}
+
+/// What a running task waits on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[cfg_attr(test, derive(schemars::JsonSchema, ts_rs::TS))]
+pub enum WaitingOn {
+    Model,
+    Tool,
+    RateLimit,
+    Approval,
+    User,
+    Child,
+    Slot,
+}
+
+impl WaitingOn {
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Model => "model",
+            Self::Tool => "tool",
+            Self::RateLimit => "rate_limit",
+            Self::Approval => "approval",
+            Self::User => "user",
+            Self::Child => "child",
+            Self::Slot => "slot",
+        }
+    }
+
+    /// Tells whether a task that waits on this may keep its slot. What only another agent
+    /// or a person can end must not hold what that agent may need.
+    pub fn keeps_slot(self) -> bool {
+        match self {
+            Self::Model | Self::Tool | Self::RateLimit => true,
+            Self::Approval | Self::User | Self::Child | Self::Slot => false,
         }
     }
 }

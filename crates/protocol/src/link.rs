@@ -28,7 +28,7 @@ use crate::id::{AgentId, ClientId, SubmissionId};
 pub use query::{LinkAnswer, LinkQuery};
 
 /// The version of this exchange; it grows when an old client would misunderstand.
-pub const LINK_VERSION: u32 = 1;
+pub const LINK_VERSION: u32 = 2;
 
 /// What a client sends beside submissions.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

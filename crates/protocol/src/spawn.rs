@@ -63,16 +63,19 @@ pub struct SpawnSpec {
 impl SpawnSpec {
     /// Returns the beginning of the prompt as lists show it, if there was one.
     pub fn summary(&self) -> Option<String> {
-        let text = self.summary.as_str();
-        match text.char_indices().nth(SUMMARY_CHARS_MAX) {
-            Some((end, _)) => Some(text[..end].trim_end().to_owned() + "…"),
-            None => Some(text.to_owned()).filter(|text| !text.is_empty()),
-        }
+        short_summary(&self.summary)
     }
 
     /// Tells whether the child was made with `create_session`.
     pub fn is_session(&self) -> bool {
         self.tool == "create_session"
+    }
+}
+
+pub(crate) fn short_summary(text: &str) -> Option<String> {
+    match text.char_indices().nth(SUMMARY_CHARS_MAX) {
+        Some((end, _)) => Some(text[..end].trim_end().to_owned() + "…"),
+        None => Some(text.to_owned()).filter(|text| !text.is_empty()),
     }
 }
 

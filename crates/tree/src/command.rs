@@ -6,7 +6,7 @@ use troupe_protocol::tree::{
 use troupe_protocol::{AgentId, SessionId, StopVerb, SubmissionId, TaskOutcome};
 
 use crate::WaitId;
-use crate::status::WaitingOn;
+use troupe_protocol::agent::WaitingOn;
 
 /// One happening and its moment.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -5,8 +5,8 @@ use troupe_protocol::tree::{MessageId, TimeMs, TreeRecord};
 use troupe_protocol::{AgentId, StopVerb, SubmissionId, TaskOutcome};
 
 use crate::WaitId;
-use crate::inbox::InboxCounts;
-use crate::status::{CurrentStatus, WaitingOn};
+use crate::status::CurrentStatus;
+use troupe_protocol::agent::{PendingMail, WaitingOn};
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum TreeEffect {
@@ -83,7 +83,7 @@ pub enum TreeNotice {
     /// `subagent_lifecycle`, deleted.
     Deleted { agent: AgentId },
     /// `agent_inbox`.
-    Inbox { agent: AgentId, depth: InboxCounts },
+    Inbox { agent: AgentId, depth: PendingMail },
 }
 
 /// The task that a status is about.

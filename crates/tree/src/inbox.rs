@@ -2,18 +2,11 @@
 
 use std::collections::VecDeque;
 
+use troupe_protocol::agent::PendingMail;
 use troupe_protocol::tree::{MailEnvelope, MailKind, MailSender, MessageId};
 
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Inbox(VecDeque<MailEnvelope>);
-
-/// How much waits, as `agent_inbox` tells it.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct InboxCounts {
-    /// Regular messages and callbacks.
-    pub messages: usize,
-    pub interrupts: usize,
-}
 
 impl Inbox {
     /// Adds a message; one that is there already changes nothing.
@@ -82,11 +75,12 @@ impl Inbox {
         });
     }
 
-    pub fn depth(&self) -> InboxCounts {
+    pub fn depth(&self) -> PendingMail {
+        let count = |number: usize| u32::try_from(number).unwrap_or(u32::MAX);
         let interrupts = self.interrupts().count();
-        InboxCounts {
-            messages: self.0.len() - interrupts,
-            interrupts,
+        PendingMail {
+            messages: count(self.0.len() - interrupts),
+            interrupts: count(interrupts),
         }
     }
 

@@ -1,8 +1,7 @@
 //! How an agent stands for others: the durable state joined with slots and activity. What
 //! the tool families call it is one table in [`troupe_protocol::agent`].
 
-use serde::{Deserialize, Serialize};
-use troupe_protocol::agent::{AgentStatus, StatusRow};
+use troupe_protocol::agent::{AgentStatus, StatusRow, WaitingOn};
 use troupe_protocol::tree::{Interruption, TaskEnding};
 
 use crate::lifecycle::Lifecycle;
@@ -34,30 +33,6 @@ pub enum CurrentStatus {
     NotFound,
 }
 
-/// What a running task waits on.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum WaitingOn {
-    Model,
-    Tool,
-    RateLimit,
-    Approval,
-    User,
-    Child,
-    Slot,
-}
-
-impl WaitingOn {
-    /// Tells whether a task that waits on this may keep its slot. What only another agent
-    /// or a person can end must not hold what that agent may need.
-    pub fn keeps_slot(self) -> bool {
-        match self {
-            Self::Model | Self::Tool | Self::RateLimit => true,
-            Self::Approval | Self::User | Self::Child | Self::Slot => false,
-        }
-    }
-}
-
 impl CurrentStatus {
     /// Returns how it is called and what it ends, from the table of all statuses.
     pub fn row(self) -> StatusRow {
@@ -66,6 +41,15 @@ impl CurrentStatus {
 
     pub fn is_final(self) -> bool {
         self.row().is_final()
+    }
+
+    /// Returns why it was interrupted, which its wire form does not tell.
+    pub fn interruption(self) -> Option<Interruption> {
+        if let Self::Interrupted { why } = self {
+            Some(why)
+        } else {
+            None
+        }
     }
 
     /// Returns the wire form. `text` is the last message or the error, from the result

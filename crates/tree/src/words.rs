@@ -4,7 +4,8 @@ use troupe_protocol::link::query::MessageReceipt;
 use troupe_protocol::tree::Interruption;
 
 use crate::effect::{DeliveryReceipt, HoldReason, StopSkipReason, UndeliverableReason};
-use crate::status::{CurrentStatus, WaitingOn};
+use crate::status::CurrentStatus;
+use troupe_protocol::agent::WaitingOn;
 
 /// What is said of an agent whose call waits for agents below it.
 pub const WAITS_FOR_CHILD: &str = "waits for a child";

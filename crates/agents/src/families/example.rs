@@ -9,7 +9,7 @@ use troupe_engine::{
     ActivityKind, ConfigureError, IdSource, SessionActivity, SessionClock, SessionConfigurator,
     SessionSetup,
 };
-use troupe_protocol::agent::AgentOrigin;
+use troupe_protocol::agent::{AgentOrigin, PendingMail};
 use troupe_protocol::op::ConfigureSession;
 use troupe_protocol::policy::{ApprovalPolicy, ReasoningEffort, SandboxPolicy};
 use troupe_protocol::spawn::{
@@ -19,7 +19,6 @@ use troupe_protocol::usage::TokenUsage;
 use troupe_protocol::{AgentId, SessionId};
 use troupe_tools::Tool;
 use troupe_tree::TreeLimits;
-use troupe_tree::inbox::InboxCounts;
 use troupe_tree::status::CurrentStatus;
 
 use crate::families::{self, Family};
@@ -57,7 +56,7 @@ pub(super) fn view(number: u32, status: CurrentStatus) -> AgentView {
         born_at_ms: EXAMPLE_NOW - 90_000,
         ran_ms: None,
         now_ms: EXAMPLE_NOW,
-        pending: InboxCounts::default(),
+        pending: PendingMail::default(),
         last_task: None,
         pulse: None,
         reasoning_header: None,

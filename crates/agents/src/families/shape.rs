@@ -1,13 +1,12 @@
 //! Agents, receipts and stops as tools answer with them.
 
 use serde_json::{Map, Value, json};
-use troupe_engine::{ActivityKind, SessionActivity};
 use troupe_protocol::agent::AgentStatus;
+use troupe_protocol::agent::WaitingOn;
 use troupe_protocol::result::StopReason;
 use troupe_protocol::tree::Interruption;
 use troupe_store::UnixMillis;
 use troupe_tree::effect::{DeliveryReceipt, HoldReason, StopSkipReason, UndeliverableReason};
-use troupe_tree::status::{CurrentStatus, WaitingOn};
 
 use crate::tree_access::{AgentView, StopEntry, StopOutcome};
 
@@ -50,47 +49,15 @@ pub(super) fn standing(view: &AgentView) -> Map<String, Value> {
     let interrupts = Some(view.pending.interrupts).filter(|interrupts| *interrupts > 0);
     present([
         ("status", status(&view.wire_status())),
-        ("reason", json!(reason(view.status))),
+        ("reason", json!(view.status.interruption())),
         ("status_duration_sec", json!(view.status_duration_s())),
-        ("waiting_on", json!(waiting_on(view.status, pulse))),
+        ("waiting_on", json!(view.waiting_on())),
         ("current_tool", json!(current_tool)),
         ("last_progress_sec", json!(last_progress_sec)),
         ("reasoning_header", json!(view.reasoning_header)),
         ("pending_messages", json!(view.pending.messages)),
         ("pending_interrupts", json!(interrupts)),
     ])
-}
-
-/// What an active agent waits on: what the tree knows, else what its session does.
-fn waiting_on(status: CurrentStatus, pulse: Option<&SessionActivity>) -> Option<WaitingOn> {
-    match status {
-        CurrentStatus::Waiting { on } => Some(on),
-        CurrentStatus::Queued { .. } => Some(WaitingOn::Slot),
-        CurrentStatus::Running => match pulse.map(|pulse| &pulse.doing) {
-            Some(ActivityKind::Model | ActivityKind::Compacting) => Some(WaitingOn::Model),
-            Some(ActivityKind::Tools(_)) => Some(WaitingOn::Tool),
-            Some(ActivityKind::Idle) | None => None,
-        },
-        CurrentStatus::PendingInit
-        | CurrentStatus::Ready
-        | CurrentStatus::Completed
-        | CurrentStatus::Errored
-        | CurrentStatus::Interrupted { .. }
-        | CurrentStatus::Cancelled
-        | CurrentStatus::BudgetExceeded
-        | CurrentStatus::Shutdown
-        | CurrentStatus::Lost
-        | CurrentStatus::NotFound => None,
-    }
-}
-
-/// Why an agent was interrupted, which its wire status does not tell.
-fn reason(status: CurrentStatus) -> Option<Interruption> {
-    if let CurrentStatus::Interrupted { why } = status {
-        Some(why)
-    } else {
-        None
-    }
 }
 
 /// Says why a task was interrupted.

@@ -5,12 +5,12 @@ use std::collections::BTreeMap;
 
 use tokio::sync::oneshot;
 use troupe_engine::{AnswerRefusal, InquiryAnswer, SessionOrder};
+use troupe_protocol::agent::WaitingOn;
 use troupe_protocol::approval::{AgentLabel, ExecApprovalRequest, ReviewDecision};
 use troupe_protocol::spawn::ApprovalRoute;
 use troupe_protocol::tree::Caller;
 use troupe_protocol::{AgentId, CallId, EventMsg, PendingQuestion, StopVerb, discard};
 use troupe_tree::command::{StopCommand, StopMode, TaskReport, TreeAction};
-use troupe_tree::status::WaitingOn;
 
 use super::Supervisor;
 use super::member::SessionPresence;

@@ -2,12 +2,11 @@
 //! children's lives.
 
 use troupe_engine::SessionOrder;
-use troupe_protocol::agent::{AgentInbox, SubagentLifecycle};
+use troupe_protocol::agent::{AgentInbox, PendingMail, SubagentLifecycle};
 use troupe_protocol::event::{BackgroundEvent, EventMsg};
 use troupe_protocol::tree::{Interruption, TimeMs};
 use troupe_protocol::{AgentId, SubmissionId};
 use troupe_tree::effect::{TaskSpan, TreeNotice};
-use troupe_tree::inbox::InboxCounts;
 use troupe_tree::status::CurrentStatus;
 
 use super::Supervisor;
@@ -134,15 +133,15 @@ impl Supervisor {
     }
 
     /// Depths are not kept: they follow from the lines.
-    fn inbox_changed(&mut self, agent: AgentId, depth: InboxCounts) {
+    fn inbox_changed(&mut self, agent: AgentId, depth: PendingMail) {
         let Some(session_id) = self.tree.get(agent).map(|node| node.session) else {
             return;
         };
         let inbox = AgentInbox {
             agent_id: agent,
             session_id,
-            pending_messages: count(depth.messages),
-            pending_interrupts: count(depth.interrupts),
+            pending_messages: depth.messages,
+            pending_interrupts: depth.interrupts,
         };
         self.root
             .orders
@@ -336,8 +335,4 @@ fn elapsed(ms: i64) -> String {
         (0, minutes, seconds) => format!("{minutes}m {seconds:02}s"),
         (hours, minutes, _) => format!("{hours}h {minutes:02}m"),
     }
-}
-
-fn count(number: usize) -> u32 {
-    u32::try_from(number).unwrap_or(u32::MAX)
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 use troupe_engine::{ActivityKind, SessionActivity};
-use troupe_protocol::agent::{AgentOrigin, AgentStatus, SubagentSummary};
+use troupe_protocol::agent::{AgentOrigin, AgentStatus, PendingMail, SubagentSummary};
 use troupe_protocol::result::TaskResult;
 use troupe_protocol::spawn::SpawnSpec;
 use troupe_protocol::tree::{AgentMessage, MessageId, OnParentInterrupt};
@@ -12,10 +12,10 @@ use troupe_protocol::usage::TokenUsage;
 use troupe_protocol::{AgentId, SessionId, StopVerb, SubmissionId};
 use troupe_tools::DeliveryClaim;
 use troupe_tree::effect::{DeliveryReceipt, StopSkipReason, WaitEnd};
-use troupe_tree::inbox::InboxCounts;
 use troupe_tree::status::CurrentStatus;
 
-/// How an agent stands at one moment.
+/// How an agent of a running tree stands at one moment, with all that the tool families tell
+/// of it. Lists for others are made of its [card](AgentView::card).
 #[derive(Debug, Clone)]
 pub struct AgentView {
     pub agent: AgentId,
@@ -42,7 +42,7 @@ pub struct AgentView {
     /// How long its last task ran that has ended; absent for the root.
     pub ran_ms: Option<u64>,
     pub now_ms: i64,
-    pub pending: InboxCounts,
+    pub pending: PendingMail,
     pub last_task: Option<SubmissionId>,
     /// What it does, while it is in memory.
     pub pulse: Option<SessionActivity>,
@@ -72,7 +72,6 @@ impl AgentView {
     /// Returns the wire form of the whole.
     pub fn summary(&self) -> SubagentSummary {
         let spec = self.spec.as_ref();
-        let count = |number: usize| u32::try_from(number).unwrap_or(u32::MAX);
         SubagentSummary {
             agent_id: self.agent,
             parent_agent_id: self.parent,
@@ -85,8 +84,8 @@ impl AgentView {
             summary: spec.and_then(|spec| spec.summary()),
             reasoning_header: self.reasoning_header.clone(),
             started_at_ms: self.born_at_ms,
-            pending_messages: count(self.pending.messages),
-            pending_interrupts: count(self.pending.interrupts),
+            pending_messages: self.pending.messages,
+            pending_interrupts: self.pending.interrupts,
         }
     }
 
@@ -94,9 +93,14 @@ impl AgentView {
         u64::try_from((self.now_ms - self.since_ms) / 1000).unwrap_or(0)
     }
 
+    /// Returns what its session does, while it is in memory.
+    pub fn doing(&self) -> Option<&ActivityKind> {
+        self.pulse.as_ref().map(|pulse| &pulse.doing)
+    }
+
     /// Returns the tools that run now.
     pub fn current_tools(&self) -> &[String] {
-        match self.pulse.as_ref().map(|pulse| &pulse.doing) {
+        match self.doing() {
             Some(ActivityKind::Tools(names)) => names,
             Some(ActivityKind::Idle | ActivityKind::Model | ActivityKind::Compacting) | None => &[],
         }

@@ -11,30 +11,30 @@ use crate::wire::tree::{
 };
 
 pub(super) fn agent(view: &AgentView) -> Agent {
-    let spec = view.spec.as_ref();
-    let count = |number: usize| u32::try_from(number).unwrap_or(u32::MAX);
+    let card = view.card();
+    let (role, model) = card.made.map(|made| (made.role, made.model)).unzip();
     Agent {
-        agent_id: view.agent.to_string(),
-        thread_id: view.session.to_string(),
-        parent_thread_id: view.parent_session.map(|id| id.to_string()),
-        path: view.path.clone(),
-        depth: view.depth,
-        role: spec.map(|spec| spec.agent_type.clone()),
-        model: spec.map(|spec| spec.model.clone()),
-        note: view.note.clone(),
-        status: AgentStanding::from(&view.wire_status()),
-        preview: view.preview.clone(),
-        current_tools: view.current_tools().to_vec(),
+        agent_id: card.agent_id.to_string(),
+        thread_id: card.session_id.to_string(),
+        parent_thread_id: card.parent_session_id.map(|id| id.to_string()),
+        path: card.path,
+        depth: card.depth,
+        role,
+        model,
+        note: card.note,
+        status: AgentStanding::from(&card.status),
+        preview: card.preview,
+        current_tools: card.current_tools,
         inbox: InboxDepth {
-            messages: count(view.pending.messages),
-            interrupts: count(view.pending.interrupts),
+            messages: card.pending.messages,
+            interrupts: card.pending.interrupts,
         },
-        last_task_id: view.last_task.as_ref().map(|task| task.0.clone()),
-        born_at_ms: view.born_at_ms,
-        since_ms: view.since_ms,
-        total_tokens: view.usage.total_tokens,
-        subtree_tokens: view.subtree_usage.total_tokens,
-        pruned: view.pruned,
+        last_task_id: card.last_task.map(|task| task.0),
+        born_at_ms: card.born_ms,
+        since_ms: card.since_ms,
+        total_tokens: card.tokens.own,
+        subtree_tokens: card.tokens.subtree,
+        pruned: card.pruned,
     }
 }
 

@@ -2,20 +2,19 @@
 //! open a stored tree themselves both end here.
 
 use troupe_agents::TreeAccess;
-use troupe_agents::tree_access::{AgentScope, StopOutcome, TreeError, TreeStopRequest};
+use troupe_agents::tree_access::{AgentScope, AgentView, StopOutcome, TreeError, TreeStopRequest};
+use troupe_protocol::agent::WaitingOn;
 use troupe_protocol::input::UserInput;
 use troupe_protocol::tree::{AgentMessage, Interruption};
 use troupe_protocol::{AgentId, StopVerb};
 use troupe_tree::command::{self, StopMode};
 use troupe_tree::effect::{self, HoldReason, StopSkipReason, UndeliverableReason};
-use troupe_tree::status::WaitingOn;
 use troupe_tree::{AgentAddressError, CurrentStatus};
 
 use super::request::{
     ControlAnswer, ControlMode, ControlReceipt, ControlRequest, MessageUrgency, ReachedAgent,
     UntouchedAgent,
 };
-use super::row::AgentListRow;
 
 /// Does it. Trouble is an answer too.
 pub async fn act(desk: &TreeAccess, request: ControlRequest) -> ControlAnswer {
@@ -31,7 +30,7 @@ pub async fn act(desk: &TreeAccess, request: ControlRequest) -> ControlAnswer {
         } => {
             let asker = desk.answer(agent, call_id, decision).await;
             asker.map(|view| ControlAnswer::Answered {
-                agent: Box::new(AgentListRow::of(&view)),
+                agent: Box::new(view.card()),
             })
         }
     };
@@ -45,7 +44,7 @@ async fn look(desk: &TreeAccess) -> Result<ControlAnswer, TreeError> {
     let others = desk.list(AgentScope::All, true).await?;
     let views = std::iter::once(&root).chain(&others);
     Ok(ControlAnswer::Agents {
-        agents: views.map(AgentListRow::of).collect(),
+        agents: views.map(AgentView::card).collect(),
     })
 }
 
@@ -61,7 +60,7 @@ async fn send(
     };
     let sent = desk.send(to, message(text), urgency).await?;
     Ok(ControlAnswer::Sent {
-        to: Box::new(AgentListRow::of(&sent.view)),
+        to: Box::new(sent.view.card()),
         receipt: receipt(sent.receipt),
     })
 }
@@ -112,7 +111,7 @@ async fn resume(desk: &TreeAccess, target: Option<String>) -> Result<ControlAnsw
     };
     let mut agents = Vec::new();
     for target in targets {
-        agents.push(AgentListRow::of(&desk.go_on(&target).await?));
+        agents.push(desk.go_on(&target).await?.card());
     }
     Ok(ControlAnswer::Resumed { agents })
 }

@@ -1,10 +1,9 @@
 //! Requests and answers of the control socket.
 
 use serde::{Deserialize, Serialize};
+use troupe_protocol::agent::AgentCard;
 use troupe_protocol::approval::ReviewDecision;
 use troupe_protocol::{AgentId, CallId, SessionId, StopVerb};
-
-use super::row::AgentListRow;
 
 /// Of the lines below. A process answers its own version only: the other program on this
 /// machine may be older or newer than the one that runs the tree.
@@ -79,10 +78,10 @@ pub enum ControlMode {
 #[serde(tag = "answer", rename_all = "snake_case")]
 pub enum ControlAnswer {
     Agents {
-        agents: Vec<AgentListRow>,
+        agents: Vec<AgentCard>,
     },
     Sent {
-        to: Box<AgentListRow>,
+        to: Box<AgentCard>,
         receipt: ControlReceipt,
     },
     Stopped {
@@ -90,10 +89,10 @@ pub enum ControlAnswer {
         skipped: Vec<UntouchedAgent>,
     },
     Resumed {
-        agents: Vec<AgentListRow>,
+        agents: Vec<AgentCard>,
     },
     Answered {
-        agent: Box<AgentListRow>,
+        agent: Box<AgentCard>,
     },
     Refused {
         message: String,

@@ -8,12 +8,12 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
-use crate::agent::SubagentSummary;
+use crate::agent::AgentCard;
 use crate::id::{AgentId, SessionId, SubmissionId};
 use crate::input::UserInput;
-use crate::policy::{ReasoningEffort, SandboxMode, SandboxPolicy};
+use crate::policy::{ReasoningEffort, SandboxMode};
 use crate::result::TaskResult;
-use crate::spawn::{ApprovalRoute, HistoryShare};
+use crate::spawn::HistoryShare;
 use crate::stop::StopVerb;
 use crate::tree::MailKind;
 
@@ -214,57 +214,6 @@ pub enum LinkAnswer {
         prompts: Vec<String>,
     },
     PromptAdded,
-}
-
-/// How an agent stands.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema, ts_rs::TS))]
-pub struct AgentCard {
-    pub summary: SubagentSummary,
-    /// How it was made; absent for the root.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub made: Option<AgentMaking>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub note: Option<String>,
-    /// Why it was interrupted, what it waits on, which tools run.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub detail: Option<String>,
-    /// When the status changed last.
-    pub since_ms: i64,
-    /// When it last did something.
-    pub progress_ms: i64,
-    /// How long its last task ran that has ended.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub ran_ms: Option<u64>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub last_task: Option<SubmissionId>,
-    /// Somebody has read what that task came to.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub read: bool,
-    pub total_tokens: u64,
-    /// With everybody below.
-    pub subtree_tokens: u64,
-    /// Only its results are left.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub pruned: bool,
-}
-
-/// How a child was made.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema, ts_rs::TS))]
-pub struct AgentMaking {
-    pub role: String,
-    pub model: String,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub effort: Option<ReasoningEffort>,
-    pub cwd: PathBuf,
-    /// Its own; in force is no more than what those above it have at the moment.
-    pub sandbox: SandboxPolicy,
-    /// Why nothing leaves that sandbox, whoever agrees.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub sandbox_held: Option<String>,
-    /// Who answers what it asks.
-    pub approvals: ApprovalRoute,
 }
 
 /// A message to an agent, without its text.

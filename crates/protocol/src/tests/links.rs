@@ -19,7 +19,7 @@ pub mod notices {
     use crate::link::ServerNotice;
 
     examples! { ServerNotice:
-        ServerNotice::Welcome(_) => r#"{"type":"welcome","version":1,"client":"c2","secret":"s","role":"follow","driver":"c1","asking":["c2"],"seq":41}"#,
+        ServerNotice::Welcome(_) => r#"{"type":"welcome","version":2,"client":"c2","secret":"s","role":"follow","driver":"c1","asking":["c2"],"seq":41}"#,
         ServerNotice::Seat(_) => r#"{"type":"seat","role":"drive","driver":"c2"}"#,
         ServerNotice::Accepted { .. } => r#"{"type":"accepted","id":"8"}"#,
         ServerNotice::Refused { .. } => r#"{"type":"refused","id":"8","error":{"message":"c1 drives","fatal":false,"error_info":"not_driving"}}"#,

@@ -3,17 +3,14 @@
 use std::collections::HashMap;
 
 use troupe_agents::tree_access::{AgentScope, AgentView, TreeStopRequest};
-use troupe_engine::ActivityKind;
 use troupe_protocol::approval::in_full;
 use troupe_protocol::tree::TaskEnding;
 use troupe_protocol::{AgentId, SessionId, StopVerb};
 use troupe_store::{
     AgentRow, ArchivedFilter, ListQuery, RecordedStatus, SessionStore, SourceKind, UnixMillis,
 };
-use troupe_tree::CurrentStatus;
 use troupe_tree::command::StopMode;
 use troupe_tree::effect::StopSkipReason;
-use troupe_tree::status::WaitingOn;
 
 use super::answers::{
     AgentAnswer, CancelledSession, OpenApproval, SessionAnswer, SessionCancelAnswer, SessionFamily,
@@ -153,10 +150,10 @@ impl SessionTools {
                 parent_session_id: view.parent_session,
                 children: children.collect(),
             },
-            waiting_on: waiting_on(&view),
+            waiting_on: view.waiting_on().map(|on| on.as_str().to_owned()),
             current_tools: view.current_tools().to_vec(),
             status_duration_sec: Some(view.status_duration_s()),
-            pending_messages: Some(view.pending.messages),
+            pending_messages: Some(mail_count(view.pending.messages)),
             last_task_id: last.as_ref().map(|task| task.task_id.clone()),
             error: last.as_ref().and_then(|task| task.error.clone()),
             last_message: last.and_then(|task| task.last_message),
@@ -213,7 +210,7 @@ impl SessionTools {
             waiting_on: None,
             current_tools: Vec::new(),
             status_duration_sec: None,
-            pending_messages: row.map(waiting),
+            pending_messages: row.map(|row| mail_count(row.pending_messages)),
             last_task_id: last.as_ref().map(|task| task.task_id.clone()),
             error: last.as_ref().and_then(|task| task.error.clone()),
             last_message: last.and_then(|task| task.last_message),
@@ -282,21 +279,22 @@ impl SessionTools {
 }
 
 fn live_agent(view: &AgentView) -> AgentAnswer {
+    let card = view.card();
     AgentAnswer {
-        agent_id: view.agent.0,
-        session_id: view.session,
-        parent_agent_id: view.parent.map(|parent| parent.0),
-        path: view.path.clone(),
-        status: view.status.row().agents.to_owned(),
-        role: view.spec.as_ref().map(|spec| spec.agent_type.clone()),
-        note: view.note.clone(),
-        waiting_on: waiting_on(view),
-        current_tools: view.current_tools().to_vec(),
-        pending_messages: view.pending.messages,
-        last_task_id: view.last_task.as_ref().map(|task| task.0.clone()),
-        preview: view.preview.clone(),
-        tokens: Some(view.usage.total_tokens),
-        since: UnixMillis(view.since_ms).to_string(),
+        agent_id: card.agent_id.0,
+        session_id: card.session_id,
+        parent_agent_id: card.parent_agent_id.map(|parent| parent.0),
+        status: card.status.row().agents.to_owned(),
+        role: card.made.map(|made| made.role),
+        note: card.note,
+        waiting_on: card.waiting_on.map(|on| on.as_str().to_owned()),
+        current_tools: card.current_tools,
+        pending_messages: mail_count(card.pending.messages),
+        last_task_id: card.last_task.map(|task| task.0),
+        preview: card.preview,
+        tokens: Some(card.tokens.own),
+        since: UnixMillis(card.since_ms).to_string(),
+        path: card.path,
     }
 }
 
@@ -320,7 +318,7 @@ async fn stored_agents(
         note: None,
         waiting_on: None,
         current_tools: Vec::new(),
-        pending_messages: waiting(row),
+        pending_messages: mail_count(row.pending_messages),
         last_task_id: row.last_task.as_ref().map(|task| task.0.clone()),
         preview: None,
         tokens: None,
@@ -329,41 +327,8 @@ async fn stored_agents(
     Ok(agents.collect())
 }
 
-fn waiting(row: &AgentRow) -> usize {
-    usize::try_from(row.pending_messages).unwrap_or(usize::MAX)
-}
-
-/// What an agent waits on: what the tree knows, else what its session does.
-fn waiting_on(view: &AgentView) -> Option<String> {
-    let on = match view.status {
-        CurrentStatus::Waiting { on } => Some(on),
-        CurrentStatus::Queued { .. } => Some(WaitingOn::Slot),
-        CurrentStatus::Running => match view.pulse.as_ref().map(|pulse| &pulse.doing) {
-            Some(ActivityKind::Model | ActivityKind::Compacting) => Some(WaitingOn::Model),
-            Some(ActivityKind::Tools(_)) => Some(WaitingOn::Tool),
-            Some(ActivityKind::Idle) | None => None,
-        },
-        CurrentStatus::PendingInit
-        | CurrentStatus::Ready
-        | CurrentStatus::Completed
-        | CurrentStatus::Errored
-        | CurrentStatus::Interrupted { .. }
-        | CurrentStatus::Cancelled
-        | CurrentStatus::BudgetExceeded
-        | CurrentStatus::Shutdown
-        | CurrentStatus::Lost
-        | CurrentStatus::NotFound => None,
-    };
-    let name = match on? {
-        WaitingOn::Model => "model",
-        WaitingOn::Tool => "tool",
-        WaitingOn::RateLimit => "rate_limit",
-        WaitingOn::Approval => "approval",
-        WaitingOn::User => "user",
-        WaitingOn::Child => "child",
-        WaitingOn::Slot => "slot",
-    };
-    Some(name.to_owned())
+fn mail_count(messages: u32) -> usize {
+    usize::try_from(messages).unwrap_or(usize::MAX)
 }
 
 /// What its log says of an agent. What was running when its process died runs no more.

@@ -12,11 +12,11 @@ use troupe_agents::tree_access::{
 };
 use troupe_agents::{AgentsConfigurator, TreeAccess, TreeHandle};
 use troupe_engine::{EventStream, SessionHandle, expand};
-use troupe_protocol::agent::AgentOrigin;
+use troupe_protocol::agent::{AgentCard, AgentOrigin};
 use troupe_protocol::link::ServerNotice;
 use troupe_protocol::link::query::{
-    AgentCard, LinkAnswer, LinkQuery, MailCard, MailCardState, MessageUrgency, RoleCard,
-    SpawnOrder, StopExemption, StopStep,
+    LinkAnswer, LinkQuery, MailCard, MailCardState, MessageUrgency, RoleCard, SpawnOrder,
+    StopExemption, StopStep,
 };
 use troupe_protocol::rollout::RolloutRecord;
 use troupe_protocol::session::{TurnContext, TurnOverrides};
@@ -205,7 +205,7 @@ impl SessionOffice {
         {
             let marks = with_file(marks, ReadMarks::all).await?;
             for card in &mut agents {
-                let mark = mark_of(card.summary.session_id, card.last_task.clone());
+                let mark = mark_of(card.session_id, card.last_task.clone());
                 card.read = mark.is_some_and(|mark| marks.contains(&mark));
             }
         }

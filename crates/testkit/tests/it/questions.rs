@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 use troupe_agents::Family;
 use troupe_agents::tree_access::{AgentView, TreeStopRequest};
 use troupe_process::{Launcher, LauncherOptions};
+use troupe_protocol::agent::WaitingOn;
 use troupe_protocol::approval::{ReviewDecision, UserInputRequest, UserInputResponse};
 use troupe_protocol::error::ErrorInfo;
 use troupe_protocol::event::{AbortReason, ErrorEvent};
@@ -17,7 +18,7 @@ use troupe_testkit::{Actor, Stage};
 use troupe_tools::rules::RuleSource;
 use troupe_tools::{EnvironmentPolicy, ToolDeps, Toolbox};
 use troupe_tree::command::StopMode;
-use troupe_tree::status::{CurrentStatus, WaitingOn};
+use troupe_tree::status::CurrentStatus;
 
 const NOBODY: &str = r#"{"answers":{},"reason":"nobody is there who could answer"#;
 

@@ -10,8 +10,8 @@ use super::run::{DueReply, RunStage, SlotStanding, TaskRun};
 use super::{EffectBuffer, Tree};
 use crate::command::TaskReport;
 use crate::lifecycle::{IllegalChange, LifecycleChange};
-use crate::status::WaitingOn;
 use crate::{AgentRecord, TreeRefusal, WaitId};
+use troupe_protocol::agent::WaitingOn;
 
 impl Tree {
     pub(super) fn report(

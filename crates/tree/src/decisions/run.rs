@@ -7,7 +7,8 @@ use troupe_protocol::tree::MessageId;
 
 use super::WaitId;
 use crate::effect::WaitAnswer;
-use crate::status::{CurrentStatus, WaitingOn};
+use crate::status::CurrentStatus;
+use troupe_protocol::agent::WaitingOn;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct TaskRun {

@@ -21,8 +21,9 @@ use crate::command::{
     TaskReport, TreeAction, TreeCommand, WaitCondition,
 };
 use crate::effect::{CommandReply, DeliveryReceipt, StopPlan, TreeEffect, TreeNotice, WaitAnswer};
-use crate::status::{CurrentStatus, WaitingOn};
+use crate::status::CurrentStatus;
 use crate::{Tree, TreeLimits, WaitId};
+use troupe_protocol::agent::WaitingOn;
 
 pub(super) fn check(script: &str, expected: Expect) {
     check_with(TreeLimits::default(), script, expected);

@@ -6,11 +6,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use async_trait::async_trait;
 use tokio::sync::oneshot;
 use troupe_client::{Client, ClientError, ClientUpdate};
-use troupe_protocol::agent::AgentStatus;
+use troupe_protocol::agent::{AgentCard, AgentMaking, AgentStatus};
 use troupe_protocol::input::UserInput;
-use troupe_protocol::link::query::{
-    self, AgentCard, AgentMaking, LinkAnswer, LinkQuery, MessageReceipt,
-};
+use troupe_protocol::link::query::{self, LinkAnswer, LinkQuery, MessageReceipt};
 use troupe_protocol::link::{ClientRole, ServerNotice, Welcome};
 use troupe_protocol::spawn::{ApprovalRoute, HistoryShare};
 use troupe_protocol::{AgentId, Op, SubmissionId};
@@ -95,13 +93,13 @@ impl WireLink {
                 TreeNews::Agents(agents.into_iter().map(|card| self.report(card)).collect())
             }
             (request, LinkAnswer::Spawned { agent, why }) => {
-                let mut text = format!("{} is made", named(&agent));
+                let mut text = format!("{} is made", agent.name());
                 for sentence in why {
                     text.push_str("; ");
                     text.push_str(&sentence);
                 }
                 TreeNews::Spawned {
-                    agent: agent.summary.agent_id,
+                    agent: agent.agent_id,
                     is_aside: matches!(request, TreeRequest::Spawn(order) if order.is_aside),
                     text,
                 }
@@ -129,7 +127,7 @@ impl WireLink {
                 })
             }
             (_, LinkAnswer::Resumed { agent }) => {
-                TreeNews::Done(format!("{} goes on", named(&agent)))
+                TreeNews::Done(format!("{} goes on", agent.name()))
             }
             (TreeRequest::Result(agent), LinkAnswer::Result { result }) => {
                 TreeNews::Result { agent, result }
@@ -147,49 +145,37 @@ impl WireLink {
     }
 
     fn report(&mut self, card: AgentCard) -> AgentReport {
-        let AgentCard {
-            summary,
-            made,
-            note,
-            detail,
-            since_ms,
-            progress_ms,
-            last_task,
-            read,
-            total_tokens,
-            subtree_tokens,
-            ..
-        } = card;
-        let agent = summary.agent_id;
+        let agent = card.agent_id;
         let has_result = matches!(
-            summary.status,
+            card.status,
             AgentStatus::Completed(_) | AgentStatus::Errored(_) | AgentStatus::BudgetExceeded
         );
         let unread = agent != AgentId::ROOT
             && has_result
-            && !read
-            && !self.read.contains(&(agent, last_task.clone()));
-        self.last_tasks.insert(agent, last_task);
+            && !card.read
+            && !self.read.contains(&(agent, card.last_task.clone()));
+        self.last_tasks.insert(agent, card.last_task);
+        let made = card.made.as_ref();
         AgentReport {
             agent,
-            session: summary.session_id,
-            parent: summary.parent_agent_id,
-            path: summary.path.unwrap_or_default(),
-            status: summary.status,
-            detail,
-            since_ms,
-            progress_ms: Some(progress_ms),
-            born_ms: summary.started_at_ms,
-            role: made.as_ref().map(|made| made.role.clone()),
-            rights: made.as_ref().map(rights),
-            model: made.as_ref().map(|made| made.model.clone()),
-            effort: made.as_ref().and_then(|made| made.effort),
+            session: card.session_id,
+            parent: card.parent_agent_id,
+            path: card.path,
+            status: card.status,
+            detail: card.detail,
+            since_ms: card.since_ms,
+            progress_ms: Some(card.progress_ms),
+            born_ms: card.born_ms,
+            role: made.map(|made| made.role.clone()),
+            rights: made.map(rights),
+            model: made.map(|made| made.model.clone()),
+            effort: made.and_then(|made| made.effort),
             directory: made.map(|made| made.cwd.display().to_string()),
-            task: summary.summary,
-            note,
-            tokens: total_tokens,
-            tree_tokens: subtree_tokens,
-            pending_messages: summary.pending_messages,
+            task: made.and_then(AgentMaking::short_summary),
+            note: card.note,
+            tokens: card.tokens.own,
+            tree_tokens: card.tokens.subtree,
+            pending_messages: card.pending.messages,
             unread,
         }
     }
@@ -216,14 +202,8 @@ fn rights(made: &AgentMaking) -> String {
     format!("{}, {asks}{held}", sandbox_words(&made.sandbox))
 }
 
-fn named(card: &AgentCard) -> String {
-    let path = card.summary.path.as_deref();
-    let name = path.and_then(|path| path.rsplit('/').next());
-    name.map_or_else(|| format!("agent {}", card.summary.agent_id), str::to_owned)
-}
-
 fn sent(card: &AgentCard, receipt: &MessageReceipt) -> TreeNews {
-    let name = named(card);
+    let name = card.name();
     match receipt {
         MessageReceipt::Delivered => TreeNews::Done(format!("{name}: told")),
         MessageReceipt::Queued { position } => {

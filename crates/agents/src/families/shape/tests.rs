@@ -2,6 +2,7 @@ use expect_test::{Expect, expect};
 use troupe_engine::ActivityKind;
 use troupe_protocol::StopVerb;
 use troupe_protocol::tree::Interruption;
+use troupe_tree::status::CurrentStatus;
 
 use super::*;
 use crate::families::example::{check, pulse, view};

@@ -4,11 +4,10 @@ use std::fmt::Write as _;
 use std::io;
 
 use troupe_protocol::AgentId;
-use troupe_protocol::agent::AgentStatus;
+use troupe_protocol::agent::{AgentCard, AgentStatus};
 use unicode_width::UnicodeWidthStr as _;
 
 use super::screen::RedrawnScreen;
-use crate::control::AgentListRow;
 use crate::limits::SHOWN_PREVIEW_CHARS_MAX;
 use crate::style::TextStyle;
 use crate::terminal::{WindowSize, fitted};
@@ -39,7 +38,7 @@ impl DrawingSize {
 /// Draws a line for `top` and each agent below it; the released are below the root. Ages are
 /// counted from `now_ms`.
 pub fn tree(
-    rows: &[AgentListRow],
+    rows: &[AgentCard],
     top: AgentId,
     now_ms: i64,
     style: TextStyle,
@@ -88,12 +87,12 @@ enum TreeFolding {
 struct TreeLine<'a> {
     title: String,
     /// None for a line that stands for several agents.
-    row: Option<&'a AgentListRow>,
+    row: Option<&'a AgentCard>,
     folded: usize,
 }
 
 impl<'a> TreeLine<'a> {
-    fn agent(title: String, row: &'a AgentListRow) -> Self {
+    fn agent(title: String, row: &'a AgentCard) -> Self {
         Self {
             title,
             row: Some(row),
@@ -114,9 +113,9 @@ impl<'a> TreeLine<'a> {
     }
 }
 
-fn drawn(rows: &[AgentListRow], top: AgentId, fold: TreeFolding) -> Vec<TreeLine<'_>> {
+fn drawn(rows: &[AgentCard], top: AgentId, fold: TreeFolding) -> Vec<TreeLine<'_>> {
     let mut lines = Vec::with_capacity(rows.len());
-    let is_top = |row: &&AgentListRow| {
+    let is_top = |row: &&AgentCard| {
         let is_released = top == AgentId::ROOT && row.parent_agent_id.is_none();
         row.agent_id == top || is_released
     };
@@ -133,14 +132,14 @@ fn drawn(rows: &[AgentListRow], top: AgentId, fold: TreeFolding) -> Vec<TreeLine
 }
 
 fn branches<'a>(
-    rows: &'a [AgentListRow],
+    rows: &'a [AgentCard],
     of: AgentId,
     indent: &str,
     fold: TreeFolding,
     lines: &mut Vec<TreeLine<'a>>,
 ) {
     let children = rows.iter().filter(|row| row.parent_agent_id == Some(of));
-    let (folded, shown): (Vec<&AgentListRow>, Vec<&AgentListRow>) = match fold {
+    let (folded, shown): (Vec<&AgentCard>, Vec<&AgentCard>) = match fold {
         TreeFolding::Nothing => (Vec::new(), children.collect()),
         TreeFolding::Ended => children.partition(|child| has_ended(rows, child)),
     };
@@ -157,7 +156,7 @@ fn branches<'a>(
         branches(rows, child.agent_id, &indent, fold, lines);
     }
     if !folded.is_empty() {
-        let agents: Vec<&AgentListRow> = folded.iter().flat_map(|row| within(rows, row)).collect();
+        let agents: Vec<&AgentCard> = folded.iter().flat_map(|row| within(rows, row)).collect();
         lines.push(TreeLine {
             title: format!("{indent}└─ {}", counted(&agents)),
             row: None,
@@ -167,7 +166,7 @@ fn branches<'a>(
 }
 
 /// Returns an agent and everybody below it.
-fn within<'a>(rows: &'a [AgentListRow], row: &'a AgentListRow) -> Vec<&'a AgentListRow> {
+fn within<'a>(rows: &'a [AgentCard], row: &'a AgentCard) -> Vec<&'a AgentCard> {
     let mut found = vec![row];
     let mut next = 0;
     while let Some(above) = found.get(next).map(|row| row.agent_id) {
@@ -177,14 +176,14 @@ fn within<'a>(rows: &'a [AgentListRow], row: &'a AgentListRow) -> Vec<&'a AgentL
     found
 }
 
-fn has_ended(rows: &[AgentListRow], row: &AgentListRow) -> bool {
+fn has_ended(rows: &[AgentCard], row: &AgentCard) -> bool {
     within(rows, row)
         .iter()
         .all(|row| row.status.row().is_final())
 }
 
 /// Says how many agents ended how: "12 completed, 1 errored".
-fn counted(agents: &[&AgentListRow]) -> String {
+fn counted(agents: &[&AgentCard]) -> String {
     let mut counts: Vec<(String, usize)> = Vec::new();
     for agent in agents {
         let word = word(&agent.status);
@@ -198,7 +197,7 @@ fn counted(agents: &[&AgentListRow]) -> String {
 }
 
 /// Returns how many agents below this one are at work, if it waits for them.
-fn waits_for(rows: &[AgentListRow], row: &AgentListRow) -> Option<usize> {
+fn waits_for(rows: &[AgentCard], row: &AgentCard) -> Option<usize> {
     let is_done_itself = row.agent_id == AgentId::ROOT && row.status.row().is_final();
     if !is_done_itself && row.detail.as_deref() != Some(WAITS_FOR_CHILD) {
         return None;
@@ -209,7 +208,7 @@ fn waits_for(rows: &[AgentListRow], row: &AgentListRow) -> Option<usize> {
 }
 
 /// Says everything but the name.
-fn facts(rows: &[AgentListRow], row: &AgentListRow, now_ms: i64, style: TextStyle) -> String {
+fn facts(rows: &[AgentCard], row: &AgentCard, now_ms: i64, style: TextStyle) -> String {
     let waits_for = waits_for(rows, row);
     let standing = match waits_for {
         Some(agents) => format!("waits for {agents}"),
@@ -247,7 +246,7 @@ fn facts(rows: &[AgentListRow], row: &AgentListRow, now_ms: i64, style: TextStyl
 }
 
 /// Says for how long it is so; of who has ended, how long it ran and when that was.
-fn time(status: &AgentStatus, row: &AgentListRow, now_ms: i64) -> String {
+fn time(status: &AgentStatus, row: &AgentCard, now_ms: i64) -> String {
     let since = age(now_ms - row.since_ms);
     if !status.row().is_final() {
         return format!("{since:>4}");
@@ -259,7 +258,7 @@ fn time(status: &AgentStatus, row: &AgentListRow, now_ms: i64) -> String {
     }
 }
 
-fn tokens(row: &AgentListRow) -> String {
+fn tokens(row: &AgentCard) -> String {
     let own = thousands(row.tokens.own);
     if row.tokens.subtree > row.tokens.own {
         let subtree = thousands(row.tokens.subtree);
@@ -269,7 +268,7 @@ fn tokens(row: &AgentListRow) -> String {
     }
 }
 
-fn waiting(row: &AgentListRow) -> Option<String> {
+fn waiting(row: &AgentCard) -> Option<String> {
     let count = |number: u32, one: &str, many: &str| match number {
         0 => None,
         1 => Some(format!("1 {one} waits")),
@@ -285,7 +284,7 @@ fn waiting(row: &AgentListRow) -> Option<String> {
 
 /// Returns the one word of how an agent stands. A root that was asked nothing yet, but has
 /// agents, as after a review, is not about to begin.
-pub fn standing(row: &AgentListRow) -> String {
+pub fn standing(row: &AgentCard) -> String {
     match (row.agent_id, &row.status) {
         (AgentId::ROOT, AgentStatus::PendingInit) => "idle".to_owned(),
         (_, status) => word(status),

@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
-use troupe_protocol::agent::AgentStatus;
+use troupe_protocol::agent::{AgentCard, AgentMaking, AgentStatus, TokenSums};
 use troupe_protocol::result::TaskResult;
 use troupe_protocol::rollout::{RolloutRecord, SessionMeta};
 use troupe_protocol::spawn::SpawnSpec;
@@ -15,9 +15,9 @@ use troupe_store::{LogLine, LogPosition, SessionStore, StoreError};
 use troupe_tree::logged_lives::{LoggedLives, without_a_task};
 use troupe_tree::{AgentAddressError, AgentRecord, CurrentStatus, TreeMemory};
 
-use crate::control::AgentListRow;
-use crate::control::row::{ChildBirth, PendingMail, TokenSums};
+use super::draw::one_line;
 use crate::failure::CommandFailure;
+use crate::limits::SHOWN_PREVIEW_CHARS_MAX;
 
 #[derive(Debug)]
 pub struct LoggedTree {
@@ -29,7 +29,9 @@ pub struct LoggedTree {
     /// Oldest first.
     pub results: BTreeMap<AgentId, Vec<TaskResult>>,
     pub mail: HashMap<MessageId, AgentMessage>,
-    notes: BTreeMap<AgentId, LoggedNote>,
+    notes: BTreeMap<AgentId, OrderedText>,
+    /// What conversations are called, if somebody gave them names.
+    titles: BTreeMap<AgentId, OrderedText>,
     records: Vec<TreeRecord>,
     /// The numbers of the records. A line whose receipt was lost stands in two logs, or twice
     /// in one.
@@ -49,8 +51,9 @@ struct LogCursor {
     next: LogPosition,
 }
 
+/// A text of an agent that may be written again; the newest counts.
 #[derive(Debug)]
-struct LoggedNote {
+struct OrderedText {
     order: u64,
     text: Option<String>,
 }
@@ -87,6 +90,7 @@ impl LoggedTree {
             results: BTreeMap::new(),
             mail: HashMap::new(),
             notes: BTreeMap::new(),
+            titles: BTreeMap::new(),
             records: Vec::new(),
             known: HashSet::new(),
             logs: vec![LogCursor {
@@ -203,12 +207,10 @@ impl LoggedTree {
                 }
             }
             TreeFact::Kept(AgentMetadata::Note { agent, note }) => {
-                let order = record.order;
-                let known = self.notes.get(agent);
-                if known.is_none_or(|known| known.order < order) {
-                    let text = note.clone();
-                    self.notes.insert(*agent, LoggedNote { order, text });
-                }
+                keep_newest(&mut self.notes, *agent, record.order, note.as_ref());
+            }
+            TreeFact::Kept(AgentMetadata::Name { agent, name }) => {
+                keep_newest(&mut self.titles, *agent, record.order, name.as_ref());
             }
             _ => {}
         }
@@ -270,39 +272,51 @@ impl LoggedTree {
     }
 
     pub fn note(&self, agent: AgentId) -> Option<&str> {
-        self.notes.get(&agent)?.text.as_deref()
+        last_text(&self.notes, agent)
     }
 
     /// Returns all agents by number.
-    pub fn rows(&self, served: TreeLiveness) -> Vec<AgentListRow> {
+    pub fn rows(&self, served: TreeLiveness) -> Vec<AgentCard> {
         let agents = self.memory.iter();
         agents.map(|agent| self.row(agent, served)).collect()
     }
 
-    pub fn row(&self, agent: &AgentRecord, served: TreeLiveness) -> AgentListRow {
+    pub fn row(&self, agent: &AgentRecord, served: TreeLiveness) -> AgentCard {
         let lost = self.last_known_status(agent.id);
         let status = match lost {
             Some(_) => CurrentStatus::Lost,
             None => status(agent, served),
         };
         let last = self.results.get(&agent.id).and_then(|all| all.last());
-        AgentListRow {
+        let parent = agent.parent.and_then(|parent| self.memory.get(parent));
+        let status_text = last.and_then(TaskResult::text);
+        let told = lost.and_then(AgentStatus::text).or(status_text.as_deref());
+        AgentCard {
             agent_id: agent.id,
             session_id: agent.session,
             parent_agent_id: agent.parent,
+            parent_session_id: parent.map(|parent| parent.session),
             path: agent.path.clone(),
+            depth: agent.depth,
             made: agent.genealogy.as_ref().and_then(|genealogy| {
                 let spec = self.specs.get(&agent.id)?;
-                Some(ChildBirth::by(spec, genealogy.origin))
+                Some(AgentMaking::new(spec, genealogy.origin))
             }),
+            title: last_text(&self.titles, agent.id).map(str::to_owned),
             note: self.note(agent.id).map(str::to_owned),
+            preview: told.map(|text| one_line(text, SHOWN_PREVIEW_CHARS_MAX)),
             status: match lost {
                 Some(last) => AgentStatus::Lost(Some(Box::new(last.clone()))),
-                None => status.to_wire(last.and_then(TaskResult::text)),
+                None => status.to_wire(status_text),
             },
             detail: status.detail().map(str::to_owned),
+            waiting_on: None,
+            interruption: status.interruption(),
+            current_tools: Vec::new(),
+            reasoning_header: None,
             since_ms: agent.since.0,
             born_ms: agent.born_at.0,
+            progress_ms: agent.since.0,
             ran_ms: last.and_then(|result| result.evidence.ran_ms()),
             tokens: TokenSums {
                 own: self.tokens(agent.id),
@@ -313,8 +327,9 @@ impl LoggedTree {
                     .map(|below| self.tokens(below))
                     .sum(),
             },
-            pending: PendingMail::of(agent.inbox.depth()),
+            pending: agent.inbox.depth(),
             last_task: last.map(|result| result.task_id.clone()),
+            read: false,
             pruned: agent.place == troupe_tree::agent::AgentLiveness::Pruned,
         }
     }
@@ -324,6 +339,23 @@ impl LoggedTree {
         let counted = agent.and_then(|agent| self.tokens.get(&agent.session));
         counted.copied().unwrap_or(0)
     }
+}
+
+fn keep_newest(
+    texts: &mut BTreeMap<AgentId, OrderedText>,
+    agent: AgentId,
+    order: u64,
+    text: Option<&String>,
+) {
+    let known = texts.get(&agent);
+    if known.is_none_or(|known| known.order < order) {
+        let text = text.cloned();
+        texts.insert(agent, OrderedText { order, text });
+    }
+}
+
+fn last_text(texts: &BTreeMap<AgentId, OrderedText>, agent: AgentId) -> Option<&str> {
+    texts.get(&agent)?.text.as_deref()
 }
 
 /// Returns how an agent stands, as far as it is written.

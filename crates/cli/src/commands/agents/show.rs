@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 
 use serde_json::json;
+use troupe_protocol::agent::AgentCard;
 use troupe_protocol::input::UserInput;
 use troupe_protocol::policy::SandboxMode;
 use troupe_protocol::result::TaskResult;
@@ -16,7 +17,6 @@ use super::logged_tree::{LoggedTree, TreeLiveness};
 use super::tree_listing::look;
 use super::{CommandSite, OutputAudience};
 use crate::commands::print;
-use crate::control::AgentListRow;
 use crate::failure::{CommandExit, CommandFailure, Outcome};
 use crate::limits::SHOWN_PREVIEW_CHARS_MAX;
 
@@ -39,7 +39,7 @@ pub async fn run(site: &CommandSite, address: Option<&str>, shown: OutputAudienc
     Ok(CommandExit::Success)
 }
 
-fn object(tree: &LoggedTree, row: &AgentListRow, questions: &[ApprovalRow]) -> String {
+fn object(tree: &LoggedTree, row: &AgentCard, questions: &[ApprovalRow]) -> String {
     let tasks: Vec<&TaskResult> = tree
         .results
         .get(&row.agent_id)
@@ -67,7 +67,7 @@ fn object(tree: &LoggedTree, row: &AgentListRow, questions: &[ApprovalRow]) -> S
     format!("{object}\n")
 }
 
-fn page(tree: &LoggedTree, row: &AgentListRow, questions: &[ApprovalRow]) -> String {
+fn page(tree: &LoggedTree, row: &AgentCard, questions: &[ApprovalRow]) -> String {
     let mut text = String::new();
     let mut line = |name: &str, value: &str| {
         writeln!(text, "{name:<10} {value}").expect("a string takes any text");
@@ -123,7 +123,7 @@ fn sandbox(mode: SandboxMode) -> &'static str {
     }
 }
 
-fn standing(row: &AgentListRow) -> String {
+fn standing(row: &AgentCard) -> String {
     let now = jiff::Timestamp::now().as_millisecond();
     let since = draw::age(now - row.since_ms);
     let detail = row.detail.as_ref().map(|detail| format!(", {detail}"));

@@ -4,6 +4,7 @@ use std::io;
 use std::time::Duration;
 
 use serde::Serialize;
+use troupe_protocol::agent::AgentCard;
 use troupe_protocol::{AgentId, SessionId};
 
 use super::follow::TreeFollower;
@@ -11,7 +12,7 @@ use super::logged_tree::{LoggedTree, TreeLiveness};
 use super::screen::RedrawnScreen;
 use super::{CommandSite, OutputAudience, address, draw};
 use crate::commands::{print, tell};
-use crate::control::{AgentListRow, ControlAnswer, ControlRequest, client};
+use crate::control::{ControlAnswer, ControlRequest, client};
 use crate::failure::{CommandExit, CommandFailure, Outcome};
 use crate::limits::FOLLOW_INTERVAL_MS;
 use crate::style::{ColorChoice, TextStyle};
@@ -23,7 +24,7 @@ pub struct TreeListing {
     pub cwd: std::path::PathBuf,
     /// Whether a process runs the tree.
     pub running: bool,
-    pub agents: Vec<AgentListRow>,
+    pub agents: Vec<AgentCard>,
 }
 
 /// What a listing does with agents of which only the result is left.

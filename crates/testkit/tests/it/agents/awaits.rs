@@ -5,10 +5,10 @@ use serde_json::{Value, json};
 use troupe_agents::Family;
 use troupe_protocol::AgentId;
 use troupe_protocol::agent::AgentStatus;
+use troupe_protocol::agent::WaitingOn;
 use troupe_protocol::result::StopReason;
 use troupe_protocol::tree::{Caller, TaskEnding};
 use troupe_tree::CurrentStatus;
-use troupe_tree::status::WaitingOn;
 
 use super::cast::{self, heard, lines, lives, sleeper, subagents, told};
 use super::logs;

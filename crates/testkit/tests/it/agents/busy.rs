@@ -5,11 +5,11 @@ use std::collections::BTreeSet;
 
 use troupe_agents::Family;
 use troupe_agents::tree_access::{AgentScope, WatchdogRequest};
+use troupe_protocol::agent::WaitingOn;
 use troupe_protocol::input::UserInput;
 use troupe_protocol::tree::{AgentMessage, TreeFact};
 use troupe_protocol::{AgentId, EventMsg};
 use troupe_testkit::{Actor, Stage};
-use troupe_tree::status::WaitingOn;
 use troupe_tree::{CurrentStatus, TreeLimits};
 
 use super::cast::{has_mail, is_completed};
@@ -364,7 +364,7 @@ async fn a_flood_of_messages_is_turned_away_when_the_inbox_is_full() {
         .await
         .unwrap();
     let view = desk.view("/root/a").await.unwrap();
-    assert_eq!(view.pending.messages, INBOX);
+    assert_eq!(usize::try_from(view.pending.messages).unwrap(), INBOX);
     stage.write("go", "");
     actor.until_task_ends().await;
     actor.agents().wait_until_idle().await;

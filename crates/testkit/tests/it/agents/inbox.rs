@@ -5,13 +5,14 @@ use std::path::Path;
 use serde_json::{Value, json};
 use troupe_agents::Family;
 use troupe_agents::tree_access::TreeStopRequest;
+use troupe_protocol::agent::WaitingOn;
 use troupe_protocol::op::{ConfigureSession, Op};
 use troupe_protocol::tree::TreeFact;
 use troupe_protocol::{AgentId, EventMsg, StopVerb};
 use troupe_testkit::{Actor, Stage};
 use troupe_tree::command::{SendUrgency, StopMode};
 use troupe_tree::effect::{DeliveryReceipt, HoldReason, UndeliverableReason};
-use troupe_tree::status::{CurrentStatus, WaitingOn};
+use troupe_tree::status::CurrentStatus;
 
 use super::cast::{
     self, begun, depths, has_mail, heard, is_completed, is_now, is_running, lines, message, open,

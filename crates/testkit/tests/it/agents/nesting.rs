@@ -3,9 +3,10 @@
 use expect_test::expect;
 use serde_json::json;
 use troupe_protocol::agent::SubagentLifecycle;
+use troupe_protocol::agent::WaitingOn;
 use troupe_protocol::{AgentId, EventMsg};
 use troupe_testkit::{Actor, Stage};
-use troupe_tree::status::{CurrentStatus, WaitingOn};
+use troupe_tree::status::CurrentStatus;
 
 use super::cast::is_running;
 use super::play::{

@@ -1,10 +1,10 @@
 //! The tree of a session, asked and acted in over every transport.
 
 use troupe_agents::Family;
-use troupe_protocol::agent::AgentStatus;
+use troupe_protocol::agent::{AgentCard, AgentStatus};
 use troupe_protocol::error::ErrorInfo;
 use troupe_protocol::input::UserInput;
-use troupe_protocol::link::query::{AgentCard, LinkAnswer, LinkQuery, MessageUrgency};
+use troupe_protocol::link::query::{LinkAnswer, LinkQuery, MessageUrgency};
 use troupe_protocol::link::{HistoryStart, ServerNotice};
 use troupe_protocol::{AgentId, EventMsg, StopVerb};
 use troupe_testkit::Stage;
@@ -72,21 +72,21 @@ async fn a_stop_says_whom_it_reaches_before_it_does() {
     for kind in ALL {
         let (_stage, _house, mut driver) = after_an_errand(kind).await;
         let seen = agents(&mut driver).await;
-        let numbers: Vec<AgentId> = seen.iter().map(|card| card.summary.agent_id).collect();
+        let numbers: Vec<AgentId> = seen.iter().map(|card| card.agent_id).collect();
         assert_eq!(numbers, [AgentId::ROOT, AgentId(1)], "{kind}");
         let child = &seen[1];
-        assert!(child.made.is_some() && child.total_tokens > 0, "{child:?}");
+        assert!(child.made.is_some() && child.tokens.own > 0, "{child:?}");
 
         let LinkAnswer::Stopped { touched, .. } = driver.answer("dry", close(true)).await else {
             panic!("no list");
         };
         assert_eq!(touched[0].verb, StopVerb::Close);
-        assert_eq!(Some(&touched[0].path), child.summary.path.as_ref());
-        let status = &agents(&mut driver).await[1].summary.status;
+        assert_eq!(touched[0].path, child.path);
+        let status = &agents(&mut driver).await[1].status;
         assert!(matches!(status, AgentStatus::Completed(_)), "{status:?}");
 
         driver.answer("act", close(false)).await;
-        let status = &agents(&mut driver).await[1].summary.status;
+        let status = &agents(&mut driver).await[1].status;
         assert_eq!(*status, AgentStatus::Shutdown, "{kind}");
     }
 }
@@ -216,7 +216,7 @@ async fn what_was_typed_is_kept_for_every_client() {
 #[tokio::test]
 async fn who_comes_late_may_begin_with_the_session() {
     let (stage, house, mut driver) = after_an_errand("unix").await;
-    let session = agents(&mut driver).await[0].summary.session_id;
+    let session = agents(&mut driver).await[0].session_id;
     driver.shut_down().await;
     house.ended().await;
 

@@ -9,7 +9,8 @@ use super::super::reference::{Member, Stand};
 use super::world::{Waiting, World, demand, limits};
 use crate::command::{AwaitedAgents, TreeAction};
 use crate::effect::TreeEffect;
-use crate::status::{CurrentStatus, WaitingOn};
+use crate::status::CurrentStatus;
+use troupe_protocol::agent::WaitingOn;
 
 impl World {
     /// A status stands in its own agent's log, and while a task is in flight only its own

@@ -15,8 +15,8 @@ use crate::command::{
     StopMode, TaskReport, TreeAction, WaitCondition,
 };
 use crate::effect::{CommandReply, DeliveryReceipt, TreeEffect};
-use crate::status::WaitingOn;
 use crate::{Tree, TreeRefusal, WaitId};
+use troupe_protocol::agent::WaitingOn;
 
 /// Takes small numbers out of a big one.
 pub(super) struct Draw(pub u64);

@@ -4,8 +4,8 @@ use expect_test::{Expect, expect};
 use serde_json::json;
 use troupe_engine::ActivityKind;
 use troupe_protocol::AgentId;
+use troupe_protocol::agent::WaitingOn;
 use troupe_protocol::tree::Interruption;
-use troupe_tree::status::WaitingOn;
 
 use super::*;
 use crate::families::example;

@@ -1,33 +1,48 @@
 use expect_test::{Expect, expect};
 use troupe_protocol::SessionId;
-use troupe_protocol::agent::AgentOrigin;
+use troupe_protocol::agent::{AgentMaking, AgentOrigin, PendingMail, TokenSums};
+use troupe_protocol::policy::SandboxPolicy;
+use troupe_protocol::spawn::ApprovalRoute;
 
 use super::*;
-use crate::control::row::{ChildBirth, PendingMail, TokenSums};
 
 const NOW_MS: i64 = 1_794_823_200_000;
 
 /// Agent `number` below `parent`, for three seconds in this status.
-fn row(number: u32, parent: Option<u32>, path: &str, status: AgentStatus) -> AgentListRow {
-    let made = parent.map(|_| ChildBirth {
+fn row(number: u32, parent: Option<u32>, path: &str, status: AgentStatus) -> AgentCard {
+    let made = parent.map(|_| AgentMaking {
         origin: AgentOrigin::Spawn,
         role: "worker".to_owned(),
         persona: None,
         label: None,
         model: "deep".to_owned(),
+        effort: None,
+        cwd: "/w".into(),
+        sandbox: SandboxPolicy::DangerFullAccess,
+        sandbox_held: None,
+        approvals: ApprovalRoute::Route,
         summary: "count the words".to_owned(),
     });
-    AgentListRow {
+    AgentCard {
         agent_id: AgentId(number),
         session_id: SessionId(uuid::Uuid::from_u128(number.into())),
         parent_agent_id: parent.map(AgentId),
+        parent_session_id: None,
         path: path.to_owned(),
+        depth: 0,
         made,
+        title: None,
         note: None,
         status,
         detail: None,
+        waiting_on: None,
+        interruption: None,
+        current_tools: Vec::new(),
+        reasoning_header: None,
+        preview: None,
         since_ms: NOW_MS - 3_000,
         born_ms: NOW_MS - 9_000,
+        progress_ms: NOW_MS - 3_000,
         ran_ms: None,
         tokens: TokenSums {
             own: 1_200,
@@ -35,19 +50,20 @@ fn row(number: u32, parent: Option<u32>, path: &str, status: AgentStatus) -> Age
         },
         pending: PendingMail::default(),
         last_task: None,
+        read: false,
         pruned: false,
     }
 }
 
-fn drawn_in(rows: &[AgentListRow], top: u32, room: DrawingSize) -> String {
+fn drawn_in(rows: &[AgentCard], top: u32, room: DrawingSize) -> String {
     tree(rows, AgentId(top), NOW_MS, TextStyle::Plain, room)
 }
 
-fn check(rows: &[AgentListRow], top: u32, expected: Expect) {
+fn check(rows: &[AgentCard], top: u32, expected: Expect) {
     expected.assert_eq(&drawn_in(rows, top, DrawingSize::default()));
 }
 
-fn family() -> Vec<AgentListRow> {
+fn family() -> Vec<AgentCard> {
     let done = AgentStatus::Completed(Some("There are\nthree.".to_owned()));
     let failed = AgentStatus::Errored("the response failed".to_owned());
     let mut root = row(0, None, "/root", AgentStatus::Running);

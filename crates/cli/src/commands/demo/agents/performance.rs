@@ -8,7 +8,7 @@ use anyhow::anyhow;
 use tokio::sync::mpsc::{self, UnboundedReceiver};
 use troupe_agents::{AgentsConfigurator, TreeHandle};
 use troupe_engine::{Completion, EventStream, SessionHandle, spawn};
-use troupe_protocol::agent::AgentStatus;
+use troupe_protocol::agent::{AgentCard, AgentStatus};
 use troupe_protocol::approval::{ExecApprovalRequest, ReviewDecision};
 use troupe_protocol::input::UserInput;
 use troupe_protocol::op::ConfigureSession;
@@ -22,7 +22,7 @@ use crate::commands::agents::screen::RedrawnScreen;
 use crate::commands::agents::{draw, event_line};
 use crate::commands::print;
 use crate::control::act::act;
-use crate::control::{self, AgentListRow, ControlAnswer, ControlRequest};
+use crate::control::{self, ControlAnswer, ControlRequest};
 use crate::exec::command_line;
 use crate::exec::signals::ExitSignals;
 use crate::failure::{CommandExit, CommandFailure};
@@ -138,7 +138,7 @@ impl DemoRun {
         let rows = self.rows().await;
         self.draw(&rows, "")?;
         self.close().await?;
-        let is_done = |row: &AgentListRow| matches!(row.status, AgentStatus::Completed(_));
+        let is_done = |row: &AgentCard| matches!(row.status, AgentStatus::Completed(_));
         let all_done = is_completed && rows.len() > 1 && rows.iter().all(is_done);
         Ok(DemoResult {
             root: self.root,
@@ -182,7 +182,7 @@ impl DemoRun {
         }
     }
 
-    async fn rows(&self) -> Vec<AgentListRow> {
+    async fn rows(&self) -> Vec<AgentCard> {
         if !self.agents.is_planted() {
             return Vec::new();
         }
@@ -193,7 +193,7 @@ impl DemoRun {
     }
 
     /// Puts a line above the tree.
-    fn draw(&mut self, rows: &[AgentListRow], line: &str) -> Result<(), CommandFailure> {
+    fn draw(&mut self, rows: &[AgentCard], line: &str) -> Result<(), CommandFailure> {
         let now = jiff::Timestamp::now().as_millisecond();
         let prompt = self.questions.front().map(prompt).unwrap_or_default();
         // What stays above is written with it, and the cursor stands below.
