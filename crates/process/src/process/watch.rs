@@ -96,10 +96,9 @@ impl ProcessWatch {
             }
             match self.wait().await {
                 WatchEvent::Output(Some(event)) => return Some(event),
-                WatchEvent::Output(None) => {}
+                WatchEvent::Output(None) | WatchEvent::LookedAgain => {}
                 WatchEvent::Reported(report) => self.handle_report(report),
                 WatchEvent::DeadlinePassed => self.handle_deadline(),
-                WatchEvent::LookedAgain => {}
                 WatchEvent::LookedLast(moved) => {
                     if let WatchPhase::Looking { exit } =
                         std::mem::replace(&mut self.phase, WatchPhase::Finished)

@@ -541,9 +541,12 @@ fn bytes_below(directory: &Path) -> Vec<(PathBuf, Vec<u8>)> {
     let entries = std::fs::read_dir(directory).unwrap();
     let mut paths: Vec<PathBuf> = entries.map(|entry| entry.unwrap().path()).collect();
     paths.sort();
-    let below = paths.into_iter().flat_map(|path| match path.is_dir() {
-        true => bytes_below(&path),
-        false => vec![(path.clone(), std::fs::read(&path).unwrap())],
+    let below = paths.into_iter().flat_map(|path| {
+        if path.is_dir() {
+            bytes_below(&path)
+        } else {
+            vec![(path.clone(), std::fs::read(&path).unwrap())]
+        }
     });
     below.collect()
 }
