@@ -38,7 +38,7 @@ impl TreeListing {
     /// Leaves pruned agents out, unless one of them is what somebody asked for. Returns how many
     /// they were.
     fn leave_out(&mut self, pruned: PrunedAgents, top: AgentId) -> usize {
-        let is_meant = |row: &AgentListRow| row.agent_id == top && row.pruned;
+        let is_meant = |row: &AgentCard| row.agent_id == top && row.pruned;
         if pruned == PrunedAgents::Shown || self.agents.iter().any(is_meant) {
             return 0;
         }
