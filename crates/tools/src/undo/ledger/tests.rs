@@ -50,6 +50,7 @@ fn undone(numbers: &[u32]) -> FileFact {
     FileFact::Undone {
         numbers: numbers.to_vec(),
         files: files("a:2>1"),
+        directories: Vec::new(),
     }
 }
 

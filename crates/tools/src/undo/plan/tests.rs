@@ -103,7 +103,7 @@ fn what_was_done_is_put_back_if_a_later_group_fails() {
     ];
     let plan = UndoPlan::make(
         ways,
-        BTreeSet::new(),
+        DirectoryChange::default(),
         &scene.path(""),
         UndoExtent::AllOrNothing,
         &scene.blobs,
