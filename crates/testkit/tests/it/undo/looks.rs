@@ -382,3 +382,49 @@ async fn files_that_come_in_later_turns_are_seen_wherever_they_are() {
         assert_eq!(after, without_ignored(before), "{script}");
     }
 }
+
+/// What a crash cut off has to be looked at again, and that is kept nowhere.
+#[tokio::test]
+async fn a_dry_run_in_an_open_session_writes_nothing() {
+    let deeds = format!(
+        "{}, {}",
+        command("echo two > edited; echo new > new"),
+        patch("*** Add File: ignored\n+x\n")
+    );
+    let stage = Stage::new(&screenplay(&[&deeds])).await;
+    commit(&stage);
+    let mut actor = stage.start().await;
+    let session = actor.session_id();
+    actor.turn("go").await;
+    actor.shut_down().await;
+    cut_before_end(&stage, session).await;
+    let mut actor = stage.resume(session).await;
+    let (path, _) = log(&stage, session).await;
+    let snapshots = stage.home().join("snapshots");
+    let kept = (std::fs::read(&path).unwrap(), bytes_below(&snapshots));
+    let request = UndoRequest {
+        dry_run: true,
+        ..last()
+    };
+    let completed = undo(&mut actor, request).await;
+    assert!(completed.success && completed.dry_run, "{completed:?}");
+    assert_eq!(completed.restored.len(), 1);
+    assert_eq!(completed.removed.len(), 2);
+    let left = (std::fs::read(&path).unwrap(), bytes_below(&snapshots));
+    assert!(left == kept, "something was written");
+}
+
+/// Every file below a directory, with what it holds.
+fn bytes_below(directory: &Path) -> Vec<(PathBuf, Vec<u8>)> {
+    let entries = std::fs::read_dir(directory).unwrap();
+    let mut paths: Vec<PathBuf> = entries.map(|entry| entry.unwrap().path()).collect();
+    paths.sort();
+    let below = paths.into_iter().flat_map(|path| {
+        if path.is_dir() {
+            bytes_below(&path)
+        } else {
+            vec![(path.clone(), std::fs::read(&path).unwrap())]
+        }
+    });
+    below.collect()
+}
