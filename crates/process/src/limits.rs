@@ -110,3 +110,7 @@ pub const DETACHED_ERROR_BYTES_MAX: u64 = 64 * 1024;
 /// and how many times the time of the last look is waited at least.
 pub const SECOND_LOOK_INTERVAL_MS: u64 = 2_000;
 pub const SECOND_LOOK_SHARE: u32 = 100;
+
+/// Directories that are looked at before a command and after it for repositories that it has
+/// brought there, the outer ones first. The others are not looked at again.
+pub const NESTED_PLAIN_MAX: usize = 10_000;

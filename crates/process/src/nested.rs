@@ -12,7 +12,7 @@ mod gitlinks;
 mod planted;
 mod temporary;
 
-use std::collections::VecDeque;
+use std::collections::{HashSet, VecDeque};
 use std::fmt;
 use std::fs::{DirEntry, FileType, Metadata};
 use std::io;
@@ -26,7 +26,9 @@ pub use gitlinks::gitlinks;
 
 use crate::cage::Cage;
 use crate::holder_pool::FileId;
-use crate::limits::{NESTED_DEPTH_MAX, NESTED_ENTRIES_MAX, NESTED_PATHS_MAX, NESTED_SEARCH_MS_MAX};
+use crate::limits::{
+    NESTED_DEPTH_MAX, NESTED_ENTRIES_MAX, NESTED_PATHS_MAX, NESTED_PLAIN_MAX, NESTED_SEARCH_MS_MAX,
+};
 use crate::placeholder::{self, holds_repository, is_empty, is_placeholder};
 use crate::roots::{PROTECTED_NAMES, git_directories, resolve};
 
@@ -98,6 +100,7 @@ pub(crate) fn search(cage: &Cage) -> NestedPaths {
         cage,
         workspace: Path::new("/"),
         found: NestedPaths::default(),
+        expected: HashSet::new(),
         entries: 0,
         until: Instant::now() + Duration::from_millis(NESTED_SEARCH_MS_MAX),
     };
@@ -105,6 +108,7 @@ pub(crate) fn search(cage: &Cage) -> NestedPaths {
     for workspace in &cage.workspaces {
         search.workspace = workspace;
         let places = gitlinks::below(workspace);
+        search.expected.extend(places.iter().cloned());
         if places
             .iter()
             .try_for_each(|it| search.protect_expected_repository(it))
@@ -129,6 +133,8 @@ struct NestedSearch<'a> {
     cage: &'a Cage,
     workspace: &'a Path,
     found: NestedPaths,
+    /// Where an index names a repository: mounts hold these, and their users may fill them.
+    expected: HashSet<PathBuf>,
     entries: usize,
     until: Instant,
 }
@@ -162,7 +168,11 @@ impl NestedSearch<'_> {
                 self.stop(format!("went no deeper than {NESTED_DEPTH_MAX}"));
             }
             // At the top of a workspace the name is held.
-            if is_below_repository && !has_repository && depth > 0 {
+            let is_plain = is_below_repository && !has_repository && depth > 0;
+            if is_plain
+                && !self.expected.contains(&directory)
+                && self.found.plain.len() < NESTED_PLAIN_MAX
+            {
                 self.found.plain.push(directory);
             }
         }

@@ -141,6 +141,10 @@ impl Process {
             outputs,
             theirs,
         } = ProcessStreams::open(terminal, stdin).map_err(StartFailure::Holder)?;
+        let second_look = match owners.searched.clone() {
+            Some(searched) => SecondLook::prepare(searched).await,
+            None => None,
+        };
         let starting = async {
             let control = KeeperControl::new(owners.holder.request(request, &theirs).await?)?;
             let started = started(&control).await;
@@ -153,7 +157,6 @@ impl Process {
         let pid = started?;
         tracing::debug!(pid, "a command starts");
         let control = Arc::new(control);
-        let second_look = owners.searched.clone().and_then(SecondLook::new);
         Ok(Self {
             pid,
             watch: ProcessWatch::new(Arc::clone(&control), outputs, second_look),

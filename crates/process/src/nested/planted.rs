@@ -7,11 +7,12 @@
 //! afterwards. It is moved aside: a person who changes into a directory that was always there
 //! must not have git obey what a command wrote.
 
+use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
 use super::NestedPaths;
 use crate::holder::put_aside;
-use crate::placeholder;
+use crate::placeholder::{self, holds_repository};
 
 impl NestedPaths {
     /// Tells whether there are directories to look at again.
@@ -19,10 +20,18 @@ impl NestedPaths {
         !self.plain.is_empty()
     }
 
-    /// Moves repositories aside that are where none was. Returns what they were, for people.
-    /// Blocks: about a microsecond for each directory.
-    pub fn put_planted_aside(&self) -> Vec<String> {
-        let planted = self.plain.iter().filter_map(|it| self.planted_at(it));
+    /// Returns the directories in which there is a repository by now. Before a command runs these
+    /// are its user's. Blocks: about a microsecond for each directory.
+    pub fn filled_directories(&self) -> HashSet<PathBuf> {
+        let filled = self.plain.iter().filter(|it| holds_repository(it));
+        filled.cloned().collect()
+    }
+
+    /// Moves repositories aside that are where none was, but for those that were there before.
+    /// Returns what they were, for people. Blocks as long.
+    pub fn put_planted_aside(&self, before: &HashSet<PathBuf>) -> Vec<String> {
+        let new = self.plain.iter().filter(|it| !before.contains(*it));
+        let planted = new.filter_map(|it| self.planted_at(it));
         planted.filter_map(|it| put_aside(&it, ".git")).collect()
     }
 

@@ -2,6 +2,8 @@
 //! then while it runs. What is found is moved aside before anybody hears that the command has
 //! ended.
 
+use std::collections::HashSet;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -14,6 +16,8 @@ use crate::nested::NestedPaths;
 #[derive(Debug)]
 pub(super) struct SecondLook {
     searched: Arc<NestedPaths>,
+    /// What its user had filled when it began.
+    before: Arc<HashSet<PathBuf>>,
     /// When to look next while the command runs.
     due: Instant,
     running: Option<RunningLook>,
@@ -35,10 +39,17 @@ enum LookKind {
 }
 
 impl SecondLook {
-    /// `None` if there is nothing to look at.
-    pub fn new(searched: Arc<NestedPaths>) -> Option<Self> {
-        searched.has_plain_directories().then(|| Self {
+    /// Takes the first look, before the command begins. `None` if there is nothing to look at.
+    pub async fn prepare(searched: Arc<NestedPaths>) -> Option<Self> {
+        if !searched.has_plain_directories() {
+            return None;
+        }
+        let looking = Arc::clone(&searched);
+        let before = spawn_blocking(move || looking.filled_directories()).await;
+        Some(Self {
             searched,
+            // It fails only while the engine shuts down.
+            before: Arc::new(before.unwrap_or_default()),
             due: Instant::now() + Duration::from_millis(SECOND_LOOK_INTERVAL_MS),
             running: None,
             moved: Vec::new(),
@@ -73,11 +84,11 @@ impl SecondLook {
     }
 
     fn begin(&mut self, kind: LookKind) {
-        let searched = Arc::clone(&self.searched);
+        let (searched, before) = (Arc::clone(&self.searched), Arc::clone(&self.before));
         self.running = Some(RunningLook {
             began: Instant::now(),
             kind,
-            task: spawn_blocking(move || searched.put_planted_aside()),
+            task: spawn_blocking(move || searched.put_planted_aside(&before)),
         });
     }
 

@@ -316,6 +316,42 @@ async fn what_gets_past_the_refusal_in_a_directory_is_moved_aside_at_the_end() {
     }
 }
 
+/// What its user makes while no command runs stays, and so do submodules that are checked out.
+#[tokio::test]
+async fn what_a_user_made_between_two_commands_stays() {
+    let place = scratch();
+    let work = place.path().canonicalize().unwrap();
+    repository_with_directories(&work, &["sub", "module"]);
+    let git = |directory: &str, arguments: &[&str]| {
+        let done = Command::new("git")
+            .args(arguments)
+            .current_dir(work.join(directory))
+            .status();
+        assert!(done.unwrap().success(), "{arguments:?}");
+    };
+    let link = format!("160000,{},module", "1".repeat(40));
+    git(".", &["update-index", "--add", "--cacheinfo", &link]);
+    let launcher = launcher_with(BackendChoice::Namespaces);
+    for _ in 0..2 {
+        let done = run_with(
+            &launcher,
+            confined("echo x >> sub/file", workspace_only(), &work),
+        )
+        .await;
+        assert!(done.exit.is_success(), "{}", done.stderr);
+        assert_eq!(done.exit.denial, None);
+        git("sub", &["init", "-q"]);
+        git("module", &["init", "-q"]);
+    }
+    let done = run_with(
+        &launcher,
+        confined("touch sub/other", workspace_only(), &work),
+    )
+    .await;
+    assert_eq!(done.exit.denial, None);
+    assert!(holds_repository(&work.join("sub")) && holds_repository(&work.join("module")));
+}
+
 /// A command in the background has no end for a long time.
 #[tokio::test]
 async fn what_a_running_command_planted_is_moved_aside_while_it_runs() {
