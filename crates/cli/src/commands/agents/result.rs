@@ -37,7 +37,7 @@ pub async fn run(
     };
     let cut_off = salvaged_result(site, agent, served).await?;
     let cut_off_task = cut_off.as_ref().map(|result| result.task_id.clone());
-    let ended = target.tree.results.get(&agent.id).cloned();
+    let ended = target.tree.facts.results.get(&agent.id).cloned();
     let results: Vec<TaskResult> = ended.into_iter().flatten().chain(cut_off).collect();
     let found = match &task {
         Some(task) => results.iter().find(|result| result.task_id.0 == *task),

@@ -59,7 +59,7 @@ fn object(tree: &LoggedTree, row: &AgentCard, questions: &[ApprovalRow]) -> Stri
     let object = json!({
         "root": tree.root,
         "agent": row,
-        "spec": tree.specs.get(&row.agent_id),
+        "spec": tree.facts.specs.get(&row.agent_id),
         "children": children(tree, row.agent_id),
         "results": tasks,
         "questions": questions,
@@ -82,7 +82,7 @@ fn page(tree: &LoggedTree, row: &AgentCard, questions: &[ApprovalRow]) -> String
     if !below.is_empty() {
         line("children", &below.join(", "));
     }
-    if let Some(spec) = tree.specs.get(&row.agent_id) {
+    if let Some(spec) = tree.facts.specs.get(&row.agent_id) {
         let persona = spec.agent_name.as_ref().map(|name| format!(" ({name})"));
         let role = format!("{}{}", spec.agent_type, persona.unwrap_or_default());
         line("role", &role);
@@ -109,7 +109,7 @@ fn page(tree: &LoggedTree, row: &AgentCard, questions: &[ApprovalRow]) -> String
     for (from, words) in mail(tree, row.agent_id) {
         line("mail", &format!("{from}: {words}"));
     }
-    for result in tree.results.get(&row.agent_id).into_iter().flatten() {
+    for result in tree.facts.results.get(&row.agent_id).into_iter().flatten() {
         line("result", &task(&result.task_id, result));
     }
     text
@@ -162,7 +162,12 @@ fn mail(tree: &LoggedTree, agent: AgentId) -> Vec<(String, String)> {
             MailKind::Regular { from } => format!("message from {}", sender(*from)),
             MailKind::Callback { child, .. } => format!("callback of agent {child}"),
         };
-        let words = tree.mail.get(&envelope.id).map(words).unwrap_or_default();
+        let words = tree
+            .facts
+            .mail
+            .get(&envelope.id)
+            .map(words)
+            .unwrap_or_default();
         (from, words)
     })
     .collect()
