@@ -118,9 +118,7 @@ fn subjects(arguments: &BenchArguments) -> Result<Vec<BenchSubject>> {
     let mut subjects = vec![BenchSubject::troupe(own)];
     for beside in &arguments.beside {
         let Some((name, path)) = beside.split_once('=') else {
-            bail!(
-                "--beside takes NAME=PATH, such as codex=/usr/bin/codex; {beside:?} has no ="
-            );
+            bail!("--beside takes NAME=PATH, such as codex=/usr/bin/codex; {beside:?} has no =");
         };
         let path = PathBuf::from(path);
         ensure!(

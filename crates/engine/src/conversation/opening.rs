@@ -6,6 +6,7 @@ use troupe_protocol::event::{AbortReason, EventMsg, SessionConfigured, TurnAbort
 use troupe_protocol::op::ConfigureSession;
 use troupe_protocol::rollout::{RolloutRecord, SessionMeta};
 use troupe_protocol::spawn::AnsweredCall;
+use troupe_protocol::text::error_chain;
 use troupe_protocol::{CallId, SubmissionId};
 use troupe_store::{SessionLog, SessionStore, StoreError};
 
@@ -19,7 +20,6 @@ use crate::events::{LogSegment, SegmentOrigin};
 use crate::inquiry::InquiryAnswer;
 use crate::mailbox::Mailbox;
 use crate::resume::{MISSING_ANSWER, ResumedState, UnfinishedWork, fold};
-use crate::session::describe;
 use crate::sharing;
 
 /// What a call that the engine did not survive is answered with.
@@ -144,7 +144,7 @@ impl Conversation {
         if let Some(old) = before.log
             && let Err(error) = old.close().await
         {
-            let message = format!("the session before was not closed: {}", describe(&error));
+            let message = format!("the session before was not closed: {}", error_chain(&error));
             out.publish_unrecorded(id, vec![EventMsg::Warning { message }]);
         }
         conversation.tell_opened();

@@ -6,13 +6,13 @@ use std::collections::{BTreeMap, HashMap};
 use troupe_protocol::agent::{AgentCard, AgentMaking, AgentStatus, TokenSums};
 use troupe_protocol::result::TaskResult;
 use troupe_protocol::rollout::{RolloutRecord, SessionMeta};
+use troupe_protocol::text::one_line;
 use troupe_protocol::tree::{Interruption, TimeMs, TreeRecord};
 use troupe_protocol::{AgentId, EventMsg, SessionId};
 use troupe_store::{LogLine, LogPosition, LogReader, SessionStore, StoreError};
 use troupe_tree::logged_lives::{LoggedLives, without_a_task};
 use troupe_tree::{AgentAddressError, AgentRecord, CurrentStatus, LoggedFacts, TreeMemory};
 
-use super::draw::one_line;
 use crate::failure::CommandFailure;
 use crate::limits::SHOWN_PREVIEW_CHARS_MAX;
 

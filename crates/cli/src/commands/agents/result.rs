@@ -9,6 +9,7 @@ use troupe_engine::result_after_crash;
 use troupe_protocol::TaskOutcome;
 use troupe_protocol::agent::AgentStatus;
 use troupe_protocol::result::{Evidence, FileEvidence, StopReason, StructuredOutput, TaskResult};
+use troupe_protocol::text::one_line;
 use troupe_store::SessionStore;
 use troupe_tree::AgentRecord;
 use troupe_tree::lifecycle::Lifecycle;
@@ -222,7 +223,7 @@ fn evidence(evidence: &Evidence, style: TextStyle) -> Vec<String> {
             (None, true) => "not allowed".to_owned(),
             (None, false) => "did not finish".to_owned(),
         };
-        let line = draw::one_line(&command.command, SHOWN_LINE_CHARS_MAX);
+        let line = one_line(&command.command, SHOWN_LINE_CHARS_MAX);
         row("command", format!("{line}  → {exit}"));
     }
     for file in &evidence.files {

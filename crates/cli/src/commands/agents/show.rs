@@ -7,12 +7,13 @@ use troupe_protocol::agent::AgentCard;
 use troupe_protocol::input::UserInput;
 use troupe_protocol::policy::SandboxMode;
 use troupe_protocol::result::TaskResult;
+use troupe_protocol::text::one_line;
 use troupe_protocol::tree::{AgentMessage, MailKind, MailSender};
 use troupe_protocol::{AgentId, SubmissionId};
 use troupe_store::{ApprovalRow, SessionStore};
 
 use super::address::{AgentTarget, find};
-use super::draw::{self, one_line, thousands};
+use super::draw::{self, thousands};
 use super::logged_tree::{LoggedTree, TreeLiveness};
 use super::tree_listing::look;
 use super::{CommandSite, OutputAudience};
