@@ -127,7 +127,6 @@ fn needs_no_configuration(command: &CliCommand) -> bool {
         | CliCommand::Demo(_)
         | CliCommand::ApplyPatch(_)
         | CliCommand::MockModel(_)
-        | CliCommand::Bench(_)
         | CliCommand::Completion(_) => true,
     }
 }

@@ -1,7 +1,5 @@
 //! Upper bounds of this crate.
 
-use std::time::Duration;
-
 /// The most that is read of a prompt from standard input.
 pub const PROMPT_BYTES_MAX: u64 = 8 * 1024 * 1024;
 

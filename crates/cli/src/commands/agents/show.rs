@@ -42,6 +42,7 @@ pub async fn run(site: &CommandSite, address: Option<&str>, shown: OutputAudienc
 
 fn object(tree: &LoggedTree, row: &AgentCard, questions: &[ApprovalRow]) -> String {
     let tasks: Vec<&TaskResult> = tree
+        .facts
         .results
         .get(&row.agent_id)
         .into_iter()
