@@ -39,6 +39,9 @@ const AGENTS_OPEN: &str = ContextFragment::Agents.opening();
 const HOOK_OPEN: &str = ContextFragment::Hook.opening();
 const UNDONE_OPEN: &str = ContextFragment::Undone.opening();
 
+const TAKEN_BACK: &str = "The user has taken back changes to these files; read them again before \
+                          you rely on what they hold.";
+
 pub(crate) fn is_environment(text: &str) -> bool {
     text.starts_with(ENVIRONMENT_OPEN)
 }
@@ -108,6 +111,15 @@ pub(crate) fn is_fragment_item(item: &ResponseItem) -> bool {
         Role::System | Role::Developer => true,
         Role::Assistant => false,
     }
+}
+
+/// Tells whether an item says what an undo took back.
+pub(crate) fn is_undo_note(item: &ResponseItem) -> bool {
+    let is_note = |text: &str| {
+        let words = text.strip_prefix(UNDONE_OPEN);
+        words.is_some_and(|words| words.trim_start().starts_with(TAKEN_BACK))
+    };
+    item.fragment() == Some(ContextFragment::Undone) && text_of(item).is_some_and(is_note)
 }
 
 /// Returns the first text of a message.
@@ -253,10 +265,7 @@ pub(crate) fn files_taken_back(
         lines.concat()
     };
     let words = match direction {
-        UndoDirection::TakenBack => {
-            "The user has taken back changes to these files; read them again before you rely on \
-             what they hold."
-        }
+        UndoDirection::TakenBack => TAKEN_BACK,
         UndoDirection::BroughtBack => {
             "The user has reversed the last undo: these files are again as your turns left them, \
              and what was said of them as taken back no longer holds."

@@ -20,6 +20,8 @@ pub(crate) struct PromptHistory {
     /// Where the engine itself tells of the surroundings: looked for at every task, and few
     /// among many.
     fragments: Vec<usize>,
+    /// Where the newest note of an undo is.
+    undo_note: Option<TaskStart>,
     /// All calls among so many first items are answered among them too.
     settled: usize,
     /// So many first bookmarks are of responses that the provider does not have any more.
@@ -58,6 +60,24 @@ impl PromptHistory {
             self.fragments.push(self.items.len());
         }
         self.items.push(Arc::new(HistoryItem::new(item)));
+    }
+
+    /// Takes an item whose place in the log is known.
+    pub(crate) fn push_at(&mut self, item: ResponseItem, before: LogPosition) {
+        if context::is_undo_note(&item) {
+            self.undo_note = Some(TaskStart {
+                len: self.items.len(),
+                position: before,
+            });
+        }
+        self.push(item);
+    }
+
+    /// Returns the place just before the note that says what an undo took back, if nothing has
+    /// been said since.
+    pub(crate) fn last_undo_note(&self) -> Option<&TaskStart> {
+        let note = self.undo_note.as_ref();
+        note.filter(|note| note.len + 1 == self.items.len())
     }
 
     pub(crate) fn extend(&mut self, items: impl IntoIterator<Item = ResponseItem>) {
@@ -138,6 +158,7 @@ impl PromptHistory {
         self.bookmarks.retain(|bookmark| bookmark.len <= len);
         self.unheld = self.unheld.min(self.bookmarks.len());
         self.turns.retain(|turn| turn.len < len);
+        self.undo_note.take_if(|note| note.len >= len);
         self.fragments.retain(|index| *index < len);
     }
 

@@ -78,6 +78,9 @@ pub trait SessionHost: Send + Sync + fmt::Debug {
     /// The session was told by its tree to be called or annotated so, and could not record it.
     fn unrecorded(&self, _what: &'static str, _why: String) {}
 
+    /// A hook of the user's refused something that the session wanted to do, or failed.
+    fn hook_warned(&self, _message: &str) {}
+
     /// The running task has these settings; without one, the next task has them.
     fn settings(&self, _context: &TurnContext) {}
 

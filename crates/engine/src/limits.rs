@@ -192,3 +192,6 @@ pub(crate) const DYNAMIC_TOOL_IMAGES_MAX: usize = 8;
 /// The longest line that may be a tag, in bytes. Beyond it a line is text whatever it says,
 /// so that no more than this is ever held back.
 pub(crate) const TAG_LINE_BYTES_MAX: usize = 256;
+
+/// Agents that an undo names because they changed files too. The others are counted.
+pub const UNDO_AGENTS_NAMED_MAX: usize = 8;

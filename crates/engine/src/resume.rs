@@ -118,7 +118,7 @@ impl ResumedState {
     fn apply(&mut self, record: RolloutRecord, before: LogPosition, after: LogPosition) {
         match record {
             RolloutRecord::TurnContext(context) => self.context = Some(context),
-            RolloutRecord::ResponseItem(item) => self.item(item),
+            RolloutRecord::ResponseItem(item) => self.item(item, before),
             RolloutRecord::Compacted(compacted) => {
                 self.open = UnansweredCalls::default();
                 self.history.replace(compacted.replacement_history);
@@ -154,7 +154,7 @@ impl ResumedState {
         }
     }
 
-    fn item(&mut self, item: ResponseItem) {
+    fn item(&mut self, item: ResponseItem, before: LogPosition) {
         let is_from_user = matches!(
             item,
             ResponseItem::Message {
@@ -181,7 +181,7 @@ impl ResumedState {
             let place = self.history.items().len();
             self.open.calls.push((call.clone(), place));
         }
-        self.history.push(item);
+        self.history.push_at(item, before);
     }
 
     /// Answers the calls whose answers should have come by now.

@@ -13,7 +13,7 @@ use std::sync::Arc;
 use nix::errno::Errno;
 use nix::fcntl::{AtFlags, OFlag, OpenHow, ResolveFlag, openat, openat2, readlinkat};
 use nix::libc;
-use nix::sys::stat::{FileStat, Mode, SFlag, fstat, fstatat};
+use nix::sys::stat::{FileStat, Mode, SFlag, fstat, fstatat, mkdirat};
 use nix::unistd::{UnlinkatFlags, unlinkat};
 use serde::{Deserialize, Serialize};
 use troupe_process::has_named_part;
@@ -360,6 +360,23 @@ impl PatchTarget {
     /// Removes the directory that stands here, if there is nothing but directories in it.
     pub fn remove_empty_directories(&self) -> io::Result<()> {
         remove_empty(&self.dir, &self.name)
+    }
+
+    /// Makes a directory here, and those on the way to it that were missing.
+    pub fn make_directory(&self) -> io::Result<()> {
+        let mode = Mode::from_bits_truncate(0o777);
+        let mut below: Option<OwnedFd> = None;
+        for name in &self.missing {
+            let above = below.as_ref().unwrap_or(&self.dir);
+            match mkdirat(above, name.as_os_str(), mode) {
+                Ok(()) | Err(Errno::EEXIST) => {}
+                Err(error) => return Err(error.into()),
+            }
+            let flags = OFlag::O_PATH | OFlag::O_DIRECTORY | OFlag::O_NOFOLLOW | OFlag::O_CLOEXEC;
+            below = Some(openat(above, name.as_os_str(), flags, Mode::empty())?);
+        }
+        let directory = below.as_ref().unwrap_or(&self.dir);
+        Ok(mkdirat(directory, self.name.as_os_str(), mode)?)
     }
 
     /// Removes the directory that stands here, if there is nothing in it.

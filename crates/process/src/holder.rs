@@ -35,6 +35,7 @@ mod tree;
 mod wire;
 
 pub(crate) use self::client::{Holder, HolderError, KeeperHandle};
+pub(crate) use self::denial_monitor::put_aside;
 pub(crate) use self::wire::{
     CommandImage, CommandRequest, ExitRecord, HolderSetup, KeeperOrder, KeeperReport, StartStage,
     StdioDescriptors, TerminalUse,

@@ -10,7 +10,7 @@ use troupe_protocol::policy::SandboxPolicy;
 use crate::cage::Cage;
 use crate::holder::{CommandImage, CommandRequest, Holder, HolderError, StartStage, TerminalUse};
 use crate::holder_pool::{HolderKey, HolderPool, PolicyHolder};
-use crate::nested::search;
+use crate::nested::{NestedPaths, search};
 use crate::process::{Process, ProcessOwners, StartFailure};
 use crate::report::{EnforcementReport, KernelSupport, SandboxBackend, SearchSummary};
 use crate::roots::writable_roots;
@@ -82,6 +82,8 @@ struct LauncherState {
 struct LaunchTarget {
     key: HolderKey,
     cage: Option<Cage>,
+    /// What was in its workspaces when the policy was set up.
+    nested: Option<Arc<NestedPaths>>,
 }
 
 impl Launcher {
@@ -147,6 +149,11 @@ impl Launcher {
         // be hidden.
         self.record();
         let (place, holder) = self.place(&spec).await?;
+        // A worker is this program, and asks for each path by name before it writes there.
+        let searched = match image {
+            CommandImage::Program => place.nested,
+            CommandImage::Worker => None,
+        };
         let mut env = spec.env;
         env.extend(self.mark());
         let request = CommandRequest {
@@ -163,6 +170,7 @@ impl Launcher {
         let start = async |holder| {
             let owners = ProcessOwners {
                 holder,
+                searched: searched.clone(),
                 _record: self.record(),
             };
             Process::start(owners, &request, spec.terminal, spec.stdin).await
@@ -285,6 +293,7 @@ impl LaunchTarget {
         Self {
             key: HolderKey::bare(),
             cage,
+            nested: None,
         }
     }
 
@@ -294,12 +303,15 @@ impl LaunchTarget {
         Self {
             key: HolderKey::namespaces(cage.clone()),
             cage: Some(Cage { hidden, ..cage }),
+            nested: None,
         }
     }
 
     fn held_by(self, PolicyHolder { holder, nested }: PolicyHolder) -> (Self, Arc<Holder>) {
         let cage = self.cage.map(|cage| cage.with_nested(&nested));
-        (Self { cage, ..self }, holder)
+        let nested = cage.is_some().then_some(nested);
+        let key = self.key;
+        (Self { key, cage, nested }, holder)
     }
 }
 

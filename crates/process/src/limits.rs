@@ -105,3 +105,8 @@ pub(crate) const PACKET_DESCRIPTORS_MAX: usize = 4;
 
 /// What is kept of the words of a process that did not get ready.
 pub const DETACHED_ERROR_BYTES_MAX: u64 = 64 * 1024;
+
+/// How often a work tree is looked at for repositories that a running command has brought there,
+/// and how many times the time of the last look is waited at least.
+pub const SECOND_LOOK_INTERVAL_MS: u64 = 2_000;
+pub const SECOND_LOOK_SHARE: u32 = 100;

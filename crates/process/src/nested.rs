@@ -9,6 +9,7 @@
 //! anyway, and what symlinks lead to, except that where a `.git` leads to is protected like the `.git` itself.
 
 mod gitlinks;
+mod planted;
 mod temporary;
 
 use std::collections::VecDeque;
@@ -26,7 +27,7 @@ pub use gitlinks::gitlinks;
 use crate::cage::Cage;
 use crate::holder_pool::FileId;
 use crate::limits::{NESTED_DEPTH_MAX, NESTED_ENTRIES_MAX, NESTED_PATHS_MAX, NESTED_SEARCH_MS_MAX};
-use crate::placeholder::{self, is_empty, is_placeholder};
+use crate::placeholder::{self, holds_repository, is_empty, is_placeholder};
 use crate::roots::{PROTECTED_NAMES, git_directories, resolve};
 
 /// What a search found.
@@ -39,6 +40,10 @@ pub(crate) struct NestedPaths {
     pub links: Vec<PathBuf>,
     /// Directories in temporary ones. They come and go, and are looked for once.
     pub temporary: Vec<PathBuf>,
+    /// Directories of repositories that are the top of none.
+    plain: Vec<PathBuf>,
+    /// Where these are.
+    workspaces: Vec<PathBuf>,
     /// None if everything was seen.
     pub stopped: Option<UnfinishedSearch>,
     /// What the paths were, first the mountable ones.
@@ -113,6 +118,7 @@ pub(crate) fn search(cage: &Cage) -> NestedPaths {
         search.run();
     }
     let mut found = search.found;
+    found.workspaces.clone_from(&cage.workspaces);
     found.temporary = temporary::repositories(cage);
     let paths = found.mountable.iter().chain(&found.links);
     found.files = paths.map(|path| id(path)).collect();
@@ -139,19 +145,25 @@ impl NestedSearch<'_> {
         if self.workspace.ends_with(".git") {
             return;
         }
-        let mut open = VecDeque::from([(self.workspace.to_path_buf(), 0)]);
-        while let Some((directory, depth)) = open.pop_front() {
+        let is_below_repository = self.workspace.ancestors().any(holds_repository);
+        let mut open = VecDeque::from([(self.workspace.to_path_buf(), 0, is_below_repository)]);
+        while let Some((directory, depth, is_below_repository)) = open.pop_front() {
             if Instant::now() > self.until {
                 return self.stop(format!("stopped after {NESTED_SEARCH_MS_MAX} ms"));
             }
             let mut inside = Vec::new();
-            if let Err(SearchLimitReached) = self.look_in(&directory, &mut inside) {
+            let Ok(has_repository) = self.look_in(&directory, &mut inside) else {
                 return;
-            }
+            };
+            let is_below = is_below_repository || has_repository;
             if depth < NESTED_DEPTH_MAX {
-                open.extend(inside.into_iter().map(|path| (path, depth + 1)));
+                open.extend(inside.into_iter().map(|path| (path, depth + 1, is_below)));
             } else if !inside.is_empty() {
                 self.stop(format!("went no deeper than {NESTED_DEPTH_MAX}"));
+            }
+            // At the top of a workspace the name is held.
+            if is_below_repository && !has_repository && depth > 0 {
+                self.found.plain.push(directory);
             }
         }
     }
@@ -179,16 +191,21 @@ impl NestedSearch<'_> {
         }
     }
 
-    /// Notes what is protected in a directory and lists the other directories.
+    /// Notes what is protected in a directory and lists the other directories. Tells whether it
+    /// has a `.git`.
     fn look_in(
         &mut self,
         directory: &Path,
         inside: &mut Vec<PathBuf>,
-    ) -> Result<(), SearchLimitReached> {
+    ) -> Result<bool, SearchLimitReached> {
         let entries = match directory.read_dir() {
             Ok(entries) => entries,
-            Err(error) => return self.note_unlistable(directory, &error),
+            Err(error) => {
+                self.note_unlistable(directory, &error)?;
+                return Ok(holds_repository(directory));
+            }
         };
+        let mut has_repository = false;
         for entry in entries.flatten() {
             self.entries += 1;
             if self.entries > NESTED_ENTRIES_MAX {
@@ -201,6 +218,7 @@ impl NestedSearch<'_> {
             if is_protected(&entry) {
                 let path = entry.path();
                 if !is_placeholder(&path) {
+                    has_repository |= entry.file_name() == ".git";
                     self.note(&path, kind)?;
                 }
             } else if kind.is_dir() {
@@ -210,7 +228,7 @@ impl NestedSearch<'_> {
                 }
             }
         }
-        Ok(())
+        Ok(has_repository)
     }
 
     /// A directory that cannot be listed can still be used by who knows the names. Its owner, whom

@@ -4,6 +4,7 @@
 //! in its pipe and costs no memory here.
 
 mod control;
+mod second_look;
 mod stream;
 mod watch;
 
@@ -18,12 +19,14 @@ use troupe_protocol::command::OutputStream;
 
 pub use self::control::CommandKiller;
 use self::control::KeeperControl;
+use self::second_look::SecondLook;
 use self::stream::{ProcessInput, ProcessStreams};
 use self::watch::ProcessWatch;
 use crate::holder::{CommandRequest, Holder, KeeperOrder, KeeperReport, StartStage};
 use crate::limits::{
     OUTPUT_ASIDE_BYTES_MAX, START_WAIT_MS, STDIN_STALL_MS, SWEEP_WAIT_MS, TERMINATE_GRACE_MS,
 };
+use crate::nested::NestedPaths;
 use crate::spec::{StdinMode, TerminalSize};
 use crate::sweep::EngineRecord;
 
@@ -117,6 +120,8 @@ pub struct Process {
 #[derive(Debug, Clone)]
 pub(crate) struct ProcessOwners {
     pub holder: Arc<Holder>,
+    /// What was where when the policy was set up; none for what is trusted.
+    pub searched: Option<Arc<NestedPaths>>,
     pub _record: Option<Arc<EngineRecord>>,
 }
 
@@ -159,9 +164,10 @@ impl Process {
         let pid = started?;
         tracing::debug!(pid, "a command starts");
         let control = Arc::new(control);
+        let second_look = owners.searched.clone().and_then(SecondLook::new);
         Ok(Self {
             pid,
-            watch: ProcessWatch::new(Arc::clone(&control), outputs),
+            watch: ProcessWatch::new(Arc::clone(&control), outputs, second_look),
             control,
             input,
             aside: PendingEvents::default(),

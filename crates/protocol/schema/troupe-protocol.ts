@@ -856,7 +856,11 @@ unseen?: Array<string>, }
 /**
  * Which: the number of each among the session's turns that changed files, from 0.
  */
-numbers: Array<number>, files: Array<ChangedFile>, }
+numbers: Array<number>, files: Array<ChangedFile>,
+/**
+ * Directories that are removed with what was in them.
+ */
+directories?: Array<string>, }
   /**
    * The last undo is being taken back, or could not be done.
    */
@@ -1542,7 +1546,7 @@ to: number, reason: RewindReason,
 carried: CarriedState, };
 
 export type RewindReason = { "rollback": { num_turns: number, } }
-  | { "bookmark": { response_id: ResponseId, } };
+  | { "bookmark": { response_id: ResponseId, } } | "redone";
 
 export type Role = "system" | "developer" | "user" | "assistant";
 

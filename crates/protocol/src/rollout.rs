@@ -206,4 +206,6 @@ pub enum RewindReason {
     Rollback { num_turns: u32 },
     /// A task continues from this bookmark.
     Bookmark { response_id: ResponseId },
+    /// An undo was taken back before the model had heard of it: what it was told is left out.
+    Redone,
 }

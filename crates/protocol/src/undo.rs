@@ -188,6 +188,14 @@ pub enum FileFact {
         /// Which: the number of each among the session's turns that changed files, from 0.
         numbers: Vec<u32>,
         files: Vec<ChangedFile>,
+        /// Directories that are removed with what was in them.
+        #[serde(
+            default,
+            skip_serializing_if = "Vec::is_empty",
+            with = "crate::path::list"
+        )]
+        #[cfg_attr(test, schemars(with = "Vec<String>"), ts(as = "Vec<String>"))]
+        directories: Vec<PathBuf>,
     },
     /// The last undo is being taken back, or could not be done.
     Redone,

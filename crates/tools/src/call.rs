@@ -145,6 +145,9 @@ pub enum ToolEvent {
     },
     /// Something a person should know; the call goes on.
     Warning(String),
+    /// The word of a hook of the user's against something, or that a hook failed. Who looks at
+    /// the tree hears of it too, whatever the model makes of it.
+    HookWarning(String),
     /// These files, as they are, may be changed next.
     Editing(Vec<FileDigest>),
     /// What files are before they are changed, for the log.

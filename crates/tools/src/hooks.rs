@@ -61,7 +61,7 @@ impl HookRefusal {
         let Self { hook, reason } = &self;
         let of = if subject.is_empty() { "" } else { " " };
         let warning = format!("hook {hook} refused {moment}{of}{subject}: {reason}");
-        channel.report(ToolEvent::Warning(warning)).await;
+        channel.report(ToolEvent::HookWarning(warning)).await;
         self
     }
 }
@@ -178,7 +178,7 @@ impl HookSet {
             }
             (HookOutcome::Failed { why }, OnFailure::Allow) => {
                 let warning = format!("hook {name} ({moment}) failed and was passed over: {why}");
-                channel.report(ToolEvent::Warning(warning)).await;
+                channel.report(ToolEvent::HookWarning(warning)).await;
                 Ok(())
             }
         }

@@ -72,6 +72,7 @@ impl CallChannel for ItemTracker {
             | ToolEvent::Plan { .. }
             | ToolEvent::TerminalInteraction { .. }
             | ToolEvent::Warning(_)
+            | ToolEvent::HookWarning(_)
             | ToolEvent::Editing(_)
             | ToolEvent::Files(_)
             | ToolEvent::Other(_) => {}

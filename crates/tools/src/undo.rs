@@ -19,7 +19,7 @@
 //!
 //! Deliberately absent: the user's own repository (its index, refs and objects are never
 //! written; the kernel sees to it), files that git ignores unless a patch touched them, empty
-//! directories, and what servers of other programs write.
+//! directories that a turn removed, and what servers of other programs write.
 
 mod assemble;
 mod blobs;
@@ -39,7 +39,7 @@ mod task;
 mod work_tree_root;
 
 pub(crate) use file_state::read_state;
-pub use ledger::{FileRestore, NothingToUndo, UndoEntry, UndoLedger};
+pub use ledger::{FileRestore, NothingToUndo, PastUndo, UndoEntry, UndoLedger};
 pub use plan::{UndoExtent, UndoPlan};
 pub(crate) use recorder::SnapshotHome;
 pub use recorder::UndoRecorder;

@@ -188,6 +188,16 @@ impl SessionHost for TreeMembership {
         }
     }
 
+    fn hook_warned(&self, message: &str) {
+        // The root says so itself.
+        if self.agent != AgentId::ROOT {
+            self.report(SessionReport::HookWarned {
+                agent: self.agent,
+                message: message.to_owned(),
+            });
+        }
+    }
+
     fn reasoning(&self, header: &str) {
         if self.agent != AgentId::ROOT {
             self.report(SessionReport::Reasoning {

@@ -130,6 +130,11 @@ pub(crate) enum SessionReport {
         what: &'static str,
         why: String,
     },
+    /// A hook refused something that it wanted to do, or failed.
+    HookWarned {
+        agent: AgentId,
+        message: String,
+    },
     Reasoning {
         agent: AgentId,
         header: String,

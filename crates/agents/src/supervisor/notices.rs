@@ -179,6 +179,25 @@ impl Supervisor {
         self.warn(node.parent.unwrap_or(AgentId::ROOT), message);
     }
 
+    /// A hook is the user's: what it refused an agent is told where people look, at the root, and
+    /// where the agent was made.
+    pub(super) fn hook_warned(&mut self, agent: AgentId, message: &str) {
+        let Some(node) = self.tree.get(agent) else {
+            return;
+        };
+        let message = format!("agent {}: {message}", node.path);
+        let parent = node.parent.unwrap_or(AgentId::ROOT);
+        if parent != AgentId::ROOT {
+            self.tell_present(
+                parent,
+                vec![EventMsg::Warning {
+                    message: message.clone(),
+                }],
+            );
+        }
+        self.warn(AgentId::ROOT, message);
+    }
+
     pub(super) fn warn(&mut self, agent: AgentId, message: String) {
         self.tell(agent, vec![EventMsg::Warning { message }]);
     }

@@ -86,6 +86,7 @@ impl Supervisor {
             } => self.review(agent, submission, request, role, reply),
             SessionReport::Standing { agent, reply } => answer(reply, self.children_summary(agent)),
             SessionReport::Unrecorded { agent, what, why } => self.unrecorded(agent, what, &why),
+            SessionReport::HookWarned { agent, message } => self.hook_warned(agent, &message),
             SessionReport::Reasoning { agent, header } => self.reasoning(agent, header),
             SessionReport::Unattended => self.refuse_questions(),
         }

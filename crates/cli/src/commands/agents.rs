@@ -29,6 +29,7 @@ use troupe_protocol::StopVerb;
 use troupe_protocol::input::is_blank;
 use troupe_store::EmbeddedStore;
 
+use self::tree_listing::PrunedAgents;
 use crate::arguments::{ConfigOverrides, LayerSelection};
 use crate::commands::block_on;
 use crate::control::{ControlMode, ControlRequest};
@@ -70,6 +71,9 @@ enum AgentsAction {
         /// Draw again when something changes, until no process runs the tree.
         #[arg(short, long)]
         watch: bool,
+        /// Those too that were pruned.
+        #[arg(short, long)]
+        all: bool,
         /// One JSON object; with --watch, one per change.
         #[arg(long)]
         json: bool,
@@ -252,13 +256,19 @@ async fn perform(site: CommandSite, action: AgentsAction) -> Outcome {
         AgentsAction::Tree {
             address,
             watch,
+            all,
             json,
         } => {
             let shown = OutputAudience::json(json);
-            if watch {
-                tree_listing::watch(&site, address.as_deref(), shown).await
+            let pruned = if all {
+                PrunedAgents::Shown
             } else {
-                tree_listing::tree(&site, address.as_deref(), shown).await
+                PrunedAgents::Counted
+            };
+            if watch {
+                tree_listing::watch(&site, address.as_deref(), shown, pruned).await
+            } else {
+                tree_listing::tree(&site, address.as_deref(), shown, pruned).await
             }
         }
         AgentsAction::Show { address, json } => {

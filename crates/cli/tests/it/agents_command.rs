@@ -284,6 +284,31 @@ fn a_narrower_sandbox_binds_the_children_of_a_stored_tree() {
 }
 
 #[test]
+fn who_was_pruned_is_out_of_the_tree_and_keeps_a_result() {
+    let (machine, _) = counted();
+    let pruned = machine.run(&["agents", "stop", "prune", "counter"]);
+    assert_eq!(pruned.succeeded().stdout, "pruned 1 /root/counter\n");
+    let tree = machine.run(&["agents", "tree"]).succeeded();
+    assert!(!tree.stdout.contains("counter"), "{tree:#?}");
+    let told = "1 agent was pruned (--all shows them too)";
+    assert!(tree.stderr.contains(told), "{tree:#?}");
+    let listed = machine.run(&["agents", "tree", "--json"]).succeeded();
+    assert_eq!(object(&listed)["agents"].as_array().unwrap().len(), 1);
+    for all in [
+        &["agents", "tree", "--all"][..],
+        &["agents", "tree", "counter"],
+    ] {
+        let tree = machine.run(all).succeeded().stdout;
+        assert!(
+            tree.contains("counter") && tree.contains("· pruned"),
+            "{tree}"
+        );
+    }
+    let result = machine.run(&["agents", "result", "counter"]).succeeded();
+    assert!(result.stdout.contains("There are three."), "{result:#?}");
+}
+
+#[test]
 fn a_stored_tree_is_closed_after_a_rehearsal() {
     let (machine, _) = counted();
     let stop = ["agents", "stop", "close", "counter"];

@@ -135,3 +135,40 @@ fn a_name_that_is_not_utf8_is_named_and_taken_back() {
     assert!(!machine.path("project").join(name).exists());
     assert_eq!(read(&machine, "a").as_deref(), Some("one\n"));
 }
+
+/// A parent whose child works, and which does nothing itself.
+const DELEGATED: &str = r#"
+[[scene]]
+when = "write it down"
+[[scene.turn]]
+steps = [{ call = "shell_command", arguments = { command = "echo new > b; echo two > a" } }]
+[[scene.turn]]
+steps = [{ say = "Written." }]
+
+[[scene]]
+[[scene.turn]]
+steps = [{ call = "spawn_agent", arguments = { message = "write it down", task_name = "writer" } }]
+[[scene.turn]]
+steps = [{ call = "wait", arguments = { ids = ["1"] } }]
+[[scene.turn]]
+steps = [{ say = "Done." }]
+"#;
+
+/// What children changed stands in their logs: whoever undoes the parent is shown the way.
+#[test]
+fn agents_that_changed_files_are_named_with_the_way_to_undo_them() {
+    let machine = Machine::playing(DELEGATED);
+    machine.write("project/a", "one\n");
+    machine.run(&["exec", "go"]).succeeded();
+    let run = machine.run(&["undo"]).failed_with(1);
+    let named = "agent /root/writer changed 2 files, which only an undo of its own session ";
+    let (_, rest) = run.stdout.split_once(named).expect(&run.stdout);
+    let child = &rest[..8];
+    let run = machine.run(&["undo", "--dry-run"]).failed_with(1);
+    assert!(run.stdout.contains(named), "{run:?}");
+    machine.run(&["undo", child]).succeeded();
+    assert_eq!(read(&machine, "a").as_deref(), Some("one\n"));
+    assert_eq!(read(&machine, "b"), None);
+    let run = machine.run(&["undo"]).failed_with(1);
+    assert!(!run.stdout.contains("writer"), "{run:?}");
+}

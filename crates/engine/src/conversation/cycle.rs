@@ -310,6 +310,10 @@ impl Conversation {
                 }],
             ),
             ToolEvent::Warning(message) => out.warn(&id, message),
+            ToolEvent::HookWarning(message) => {
+                self.hook_warned(&message);
+                out.warn(&id, message)
+            }
             ToolEvent::Editing(files) => {
                 if let Some(task) = &mut self.task {
                     task.seen.editing(files);

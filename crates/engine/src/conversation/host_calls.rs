@@ -79,6 +79,13 @@ impl Conversation {
         self.host.unrecorded(what, why);
     }
 
+    /// Tells who sees to the tree what a hook said against this agent.
+    pub(super) fn hook_warned(&self, message: &str) {
+        if let Some(host) = &self.host {
+            host.hook_warned(message);
+        }
+    }
+
     pub(super) async fn starting(
         &mut self,
         task: &SubmissionId,

@@ -4,13 +4,15 @@
 //! somebody asks: a session that undoes nothing carries nothing for it. The line that says
 //! what will be changed is on disk before a file is touched.
 
+mod descendants;
+
 use std::path::Path;
 use std::sync::Arc;
 
 use troupe_protocol::error::ErrorInfo;
 use troupe_protocol::event::{ErrorEvent, EventMsg};
 use troupe_protocol::history::ResponseItem;
-use troupe_protocol::rollout::RolloutRecord;
+use troupe_protocol::rollout::{RewindReason, RewindRecord, RolloutRecord};
 use troupe_protocol::undo::{FileFact, UndoCompleted, UndoRequest};
 use troupe_protocol::{SessionId, SubmissionId};
 use troupe_store::{LogReader, SessionStore, StoreError};
@@ -66,17 +68,36 @@ impl Conversation {
         };
         say(out, started)?;
         let store = Arc::clone(&self.store);
-        let ledger = UndoLedger::fold(file_facts(&*store, self.id()).await?);
         let cwd = self.context.cwd.clone();
-        let intent = match intent(&keeper, &ledger, &cwd, &request).await {
+        if request.dry_run {
+            let completed = match tempfile::tempdir() {
+                // What has to be looked at again is kept beside what is kept.
+                Ok(scratch) => {
+                    let keeper = keeper.for_planning(scratch.path());
+                    preview_undo(&*store, &keeper, self.id(), &cwd, &request).await?
+                }
+                Err(error) => UndoCompleted {
+                    message: Some(format!(
+                        "there is no temporary directory to plan in: {error}"
+                    )),
+                    dry_run: true,
+                    ..UndoCompleted::default()
+                },
+            };
+            return say(out, EventMsg::UndoCompleted(completed));
+        }
+        let ledger = UndoLedger::fold(file_facts(&*store, self.id()).await?);
+        let mut intent = match intent(&keeper, &ledger, &cwd, &request).await {
             Ok(intent) => intent,
             Err(nothing) => {
-                let completed = impossible(&nothing, &request);
+                let mut completed = impossible(&nothing, &request);
+                completed.notes = descendants::left_changes(&*store, self.id()).await;
                 return say(out, EventMsg::UndoCompleted(completed));
             }
         };
-        if request.dry_run {
-            return say(out, EventMsg::UndoCompleted(intent.shown()));
+        if !request.redo {
+            let left = descendants::left_changes(&*store, self.id()).await;
+            intent.notes.extend(left);
         }
         self.perform(out, id, &keeper, intent).await
     }
@@ -114,6 +135,22 @@ impl Conversation {
         // Nothing could be done of it: the turns count as they did before.
         let reverted = (is_undo && done.is_empty())
             .then(|| EmittedLine::Record(RolloutRecord::Files(Box::new(FileFact::Redone))));
+        let completed = EventMsg::UndoCompleted(told(&done, turns, notes));
+        // Of an undo that is wholly taken back before the model heard of it, it hears nothing.
+        if !is_undo
+            && done.conflicts.is_empty()
+            && let Some(place) = self.history.last_undo_note().cloned()
+        {
+            let rewind = RewindRecord {
+                to: place.position.0,
+                reason: RewindReason::Redone,
+                carried: self.carried(out),
+            };
+            let record = RolloutRecord::Rewind(Box::new(rewind));
+            out.write(id, vec![record], vec![completed])?;
+            self.history.truncate(place.len);
+            return out.commit().await;
+        }
         // The model has seen the files as its turns left them.
         let note = (!done.is_empty()).then(|| {
             let direction = if is_undo {
@@ -124,12 +161,14 @@ impl Conversation {
             let text = context::files_taken_back(direction, &done.restored(), &done.removed());
             ResponseItem::user_text(text)
         });
-        let completed = EventMsg::UndoCompleted(told(&done, turns, notes));
+        let before = out.position();
         let lines = reverted
             .into_iter()
             .chain(note.iter().map(EmittedLine::item));
         out.write_lines(lines.chain([EmittedLine::event(id, completed)]))?;
-        self.history.extend(note);
+        if let Some(note) = note {
+            self.history.push_at(note, before);
+        }
         out.commit().await
     }
 }
@@ -154,10 +193,16 @@ pub async fn preview_undo(
 ) -> Result<UndoCompleted, StoreError> {
     let ledger = UndoLedger::fold(file_facts(store, session).await?);
     let intent = intent(keeper, &ledger, cwd, request).await;
-    Ok(match intent {
+    let mut completed = match intent {
         Ok(intent) => intent.shown(),
         Err(nothing) => impossible(&nothing, request),
-    })
+    };
+    if !request.redo {
+        completed
+            .notes
+            .extend(descendants::left_changes(store, session).await);
+    }
+    Ok(completed)
 }
 
 fn impossible(nothing: &NothingToUndo, request: &UndoRequest) -> UndoCompleted {
@@ -180,9 +225,9 @@ async fn intent(
         UndoExtent::AllOrNothing
     };
     if request.redo {
-        let (files, turns) = ledger.last_undo()?;
+        let (undo, turns) = ledger.last_undo()?;
         return Ok(UndoIntent {
-            plan: keeper.plan_redo(cwd, files, extent).await,
+            plan: keeper.plan_redo(cwd, undo, extent).await,
             fact: FileFact::Redone,
             turns,
             notes: Vec::new(),
@@ -199,6 +244,7 @@ async fn intent(
         fact: FileFact::Undone {
             numbers: chosen.iter().map(|(number, _)| *number).collect(),
             files: plan.files.clone(),
+            directories: plan.removed_directories(),
         },
         plan,
         notes,

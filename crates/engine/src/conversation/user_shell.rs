@@ -229,7 +229,7 @@ impl Conversation {
                 let turn_id = running.turn_id.clone();
                 self.shell_completed(out, &id, &turn_id, item)
             }
-            ToolEvent::Warning(message) => out.warn(&id, message),
+            ToolEvent::Warning(message) | ToolEvent::HookWarning(message) => out.warn(&id, message),
             ToolEvent::Plan { .. }
             | ToolEvent::TerminalInteraction { .. }
             | ToolEvent::Editing(_)

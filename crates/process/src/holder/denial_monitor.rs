@@ -24,6 +24,7 @@ use nix::unistd::geteuid;
 use self::planting::OldDirectories;
 pub(super) use self::planting::begin;
 pub(super) use self::unmounted::UnmountedPaths;
+pub(crate) use self::unmounted::put_aside;
 use crate::cage::{Cage, CageOccupant, MODE_SETTERS, PathArgument, REFUSED_AND_TOLD, WRITES};
 use crate::limits::{DENIAL_BYTES_MAX, DENIALS_MAX};
 use crate::roots::{WritableRoots, resolve};
@@ -42,6 +43,8 @@ pub(super) struct DenialMonitor {
     unheld: Vec<PathBuf>,
     /// Something that the command had made was moved aside.
     moved_aside: bool,
+    /// It made a call that writes to the file system, or nobody could see whether it did.
+    has_written: bool,
     denials: Vec<String>,
 }
 
@@ -57,6 +60,7 @@ impl DenialMonitor {
             enable_sync_wakeup(listener);
         }
         Self {
+            has_written: listener.is_none(),
             listener,
             loose,
             old: OldDirectories::of(&cage, inmate),
@@ -87,7 +91,10 @@ impl DenialMonitor {
             return;
         };
         let (answer, denial) = match call.kind() {
-            ReportedCallKind::Write(paths) => self.judge(&call, paths),
+            ReportedCallKind::Write(paths) => {
+                self.has_written = true;
+                self.judge(&call, paths)
+            }
             ReportedCallKind::Refused(what) => (CallVerdict::Refuse, Some(what)),
         };
         call.answer(listener, answer);
@@ -109,6 +116,10 @@ impl DenialMonitor {
             self.note(&told);
         }
         self.moved_aside
+    }
+
+    pub fn has_written(&self) -> bool {
+        self.has_written
     }
 
     /// What was seen.

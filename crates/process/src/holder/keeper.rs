@@ -230,6 +230,7 @@ impl<'a> Keeper<'a> {
                 ReapedTree::Alive => LeftoverState::LeftBehind,
             });
             if let Some(witness) = &mut self.witness {
+                exit.has_written = witness.has_written();
                 exit.moved_aside = witness.put_back();
                 exit.denials = witness.take_denials();
             }
@@ -291,5 +292,6 @@ fn exit_record(status: libc::c_int, usage: &libc::rusage, since: Instant) -> Exi
         left_behind: false,
         denials: Vec::new(),
         moved_aside: false,
+        has_written: false,
     }
 }

@@ -111,6 +111,8 @@ pub(crate) struct ExitRecord {
     pub denials: Vec<String>,
     /// Something that it had made was moved aside.
     pub moved_aside: bool,
+    /// It may have changed the file system.
+    pub has_written: bool,
 }
 
 /// What the engine tells a keeper. The end of the socket means [`KeeperOrder::Kill`].

@@ -7,13 +7,16 @@
 //!    └── ended alone ─────────────────────────────────────▲
 //! ```
 //!
-//! Emptying ends with the output. All but Running have a deadline.
+//! Emptying ends with the output. Then comes Looking, if the command may have written where a
+//! repository can be brought in, and the exit. All but Running and Looking have a deadline; a look
+//! is bounded by what the search before it has seen.
 
 use std::time::Duration;
 
 use tokio::time::{Instant, sleep_until};
 
 use super::control::KeeperControl;
+use super::second_look::SecondLook;
 use super::stream::ProcessOutputs;
 use super::{LeftBehind, ProcessEvent, ProcessExit, SandboxDenial};
 use crate::holder::{ExitRecord, KeeperOrder, KeeperReport};
@@ -24,6 +27,9 @@ pub(super) struct ProcessWatch {
     control: std::sync::Arc<KeeperControl>,
     outputs: ProcessOutputs,
     phase: WatchPhase,
+    second_look: Option<SecondLook>,
+    /// What is left behind of a command is not reported, but may write as it did.
+    may_have_written: bool,
 }
 
 #[derive(Debug)]
@@ -44,21 +50,33 @@ enum WatchPhase {
         exit: ProcessExit,
         until: Instant,
     },
+    /// Nothing of it is left.
+    Looking {
+        exit: ProcessExit,
+    },
     Finished,
 }
 
 enum WatchEvent {
+    LookedAgain,
+    LookedLast(Vec<String>),
     DeadlinePassed,
     Reported(Option<KeeperReport>),
     Output(Option<ProcessEvent>),
 }
 
 impl ProcessWatch {
-    pub fn new(control: std::sync::Arc<KeeperControl>, outputs: ProcessOutputs) -> Self {
+    pub fn new(
+        control: std::sync::Arc<KeeperControl>,
+        outputs: ProcessOutputs,
+        second_look: Option<SecondLook>,
+    ) -> Self {
         Self {
             control,
             outputs,
             phase: WatchPhase::Running,
+            second_look,
+            may_have_written: false,
         }
     }
 
@@ -78,9 +96,16 @@ impl ProcessWatch {
             }
             match self.wait().await {
                 WatchEvent::Output(Some(event)) => return Some(event),
-                WatchEvent::Output(None) => {}
+                WatchEvent::Output(None) | WatchEvent::LookedAgain => {}
                 WatchEvent::Reported(report) => self.handle_report(report),
                 WatchEvent::DeadlinePassed => self.handle_deadline(),
+                WatchEvent::LookedLast(moved) => {
+                    if let WatchPhase::Looking { exit } =
+                        std::mem::replace(&mut self.phase, WatchPhase::Finished)
+                    {
+                        return Some(ProcessEvent::Exited(with_moved(exit, moved)));
+                    }
+                }
             }
         }
     }
@@ -92,7 +117,18 @@ impl ProcessWatch {
                 (Some(*until), true)
             }
             WatchPhase::Emptying { until, .. } => (Some(*until), false),
-            WatchPhase::Finished => (None, false),
+            WatchPhase::Looking { .. } | WatchPhase::Finished => (None, false),
+        };
+        if let (WatchPhase::Looking { .. }, Some(look)) = (&self.phase, &mut self.second_look) {
+            return WatchEvent::LookedLast(look.last().await);
+        }
+        let look = &mut self.second_look;
+        let looks_again = look.is_some() && matches!(self.phase, WatchPhase::Running);
+        let looking = async {
+            match look {
+                Some(look) => look.again().await,
+                None => std::future::pending().await,
+            }
         };
         let open = self.outputs.are_open();
         tokio::select! {
@@ -101,6 +137,7 @@ impl ProcessWatch {
             () = sleep_until(deadline.unwrap_or_else(Instant::now)), if deadline.is_some() => {
                 WatchEvent::DeadlinePassed
             }
+            () = looking, if looks_again => WatchEvent::LookedAgain,
             report = self.control.report(), if keeper_lives => WatchEvent::Reported(report),
             output = self.outputs.read(), if open => WatchEvent::Output(
                 output.map(|(stream, bytes)| ProcessEvent::Output { stream, bytes })
@@ -115,15 +152,31 @@ impl ProcessWatch {
         }
         self.phase = match std::mem::replace(&mut self.phase, WatchPhase::Finished) {
             WatchPhase::Draining { exit, .. } => self.sweep(exit),
-            WatchPhase::Emptying { exit, .. } => return Some(exit),
+            WatchPhase::Emptying { exit, .. }
+                if self.may_have_written && self.second_look.is_some() =>
+            {
+                WatchPhase::Looking { exit }
+            }
+            WatchPhase::Emptying { exit, .. } => {
+                // What was moved while it ran was written by it, whatever was seen.
+                let moved = self.second_look.as_mut().map(SecondLook::take_moved);
+                return Some(with_moved(exit, moved.unwrap_or_default()));
+            }
             unchanged @ (WatchPhase::Running
             | WatchPhase::Sweeping { .. }
+            | WatchPhase::Looking { .. }
             | WatchPhase::Finished) => unchanged,
         };
         None
     }
 
     fn handle_report(&mut self, report: Option<KeeperReport>) {
+        self.may_have_written |= match &report {
+            Some(KeeperReport::Exited(record)) => record.has_written || record.left_behind,
+            Some(_) => false,
+            // Nobody knows what it did.
+            None => true,
+        };
         self.phase = match (
             std::mem::replace(&mut self.phase, WatchPhase::Finished),
             report,
@@ -158,7 +211,9 @@ impl ProcessWatch {
                 self.outputs.close();
                 empty(exit)
             }
-            unchanged @ (WatchPhase::Running | WatchPhase::Finished) => unchanged,
+            unchanged @ (WatchPhase::Running
+            | WatchPhase::Looking { .. }
+            | WatchPhase::Finished) => unchanged,
         };
     }
 
@@ -200,6 +255,20 @@ fn denial(record: &ExitRecord) -> Option<SandboxDenial> {
         what,
         moved_aside: record.moved_aside,
     })
+}
+
+/// Adds what was moved aside, which is told also of a command that went well.
+fn with_moved(mut exit: ProcessExit, moved: Vec<String>) -> ProcessExit {
+    if moved.is_empty() {
+        return exit;
+    }
+    let told = exit.denial.take().map(|denial| denial.what);
+    let what: Vec<String> = told.into_iter().chain(moved).collect();
+    exit.denial = Some(SandboxDenial {
+        what: what.join(", "),
+        moved_aside: true,
+    });
+    exit
 }
 
 /// The holder kills what a keeper could not, but nobody reports it.

@@ -279,6 +279,57 @@ async fn no_call_makes_a_repository_in_a_directory_of_a_repository() {
     }
 }
 
+/// What is made by a path that changed while the kernel read it, or by giving a directory with a
+/// repository the name of an old one, is gone before anybody hears of the command's end.
+#[tokio::test]
+async fn what_gets_past_the_refusal_in_a_directory_is_moved_aside_at_the_end() {
+    let race = format!(
+        "cd sub\n{}",
+        RACE.replace("over = True", "over = True\nlibc.rename(b'evil', b'kept')")
+    );
+    let tricks = [
+        race.as_str(),
+        "cp -r sub new && git init -q new/deeper && git init -q new && mv sub away && mv new sub",
+        "mv sub away && mkdir -p sub/deeper && git init -q sub && git init -q sub/deeper",
+        "git init -q new && mkdir new/deeper && mv sub away && ln -s new sub",
+    ];
+    for trick in tricks {
+        let place = scratch();
+        let work = place.path().canonicalize().unwrap();
+        repository_with_directories(&work, &["sub/deeper", "beside"]);
+        let launcher = launcher_with(BackendChoice::Namespaces);
+        let done = run_with(&launcher, confined(trick, workspace_only(), &work)).await;
+        assert!(done.exit.is_success(), "{trick}: {}", done.stderr);
+        for directory in ["sub", "sub/deeper", "beside"] {
+            let directory = work.join(directory);
+            assert!(!holds_repository(&directory), "{trick}: {directory:?}");
+        }
+        if trick != race {
+            let denial = done.exit.denial.expect("it is told");
+            assert!(
+                denial.moved_aside && denial.what.contains(".git (moved aside)"),
+                "{denial:?}"
+            );
+        }
+        // The repository around them is as it was.
+        assert!(holds_repository(&work));
+    }
+}
+
+/// A command in the background has no end for a long time.
+#[tokio::test]
+async fn what_a_running_command_planted_is_moved_aside_while_it_runs() {
+    let place = scratch();
+    let work = place.path().canonicalize().unwrap();
+    repository_with_directories(&work, &["sub"]);
+    let launcher = launcher_with(BackendChoice::Namespaces);
+    let script = "mv sub away && mkdir sub && git init -q sub && echo planted && \
+                  while [ -e sub/.git ]; do sleep 0.05; done; echo moved";
+    let done = run_with(&launcher, confined(script, workspace_only(), &work)).await;
+    assert_eq!(done.stdout, "planted\nmoved\n", "{}", done.stderr);
+    assert!(done.exit.denial.is_some_and(|denial| denial.moved_aside));
+}
+
 /// As a workspace in a temporary directory is.
 #[tokio::test]
 async fn no_repository_is_made_above_a_workspace() {

@@ -208,5 +208,17 @@ steps = [{ say = "as expected" }]
     let mut actor = stage.start().await;
     let events = actor.turn("go").await;
     assert_eq!(last_message(&events), Some("as expected"));
+    // Who looks at the root alone sees that a hook had a word, and against whom.
+    let told = |msg: &EventMsg| match msg {
+        EventMsg::Warning { message } => {
+            message.starts_with("agent /root/kid: hook `exit 2` refused before_tool shell_command")
+        }
+        _ => false,
+    };
+    assert_eq!(
+        events.iter().filter(|msg| told(msg)).count(),
+        1,
+        "{events:?}"
+    );
     actor.shut_down().await;
 }

@@ -1,6 +1,6 @@
 //! The undo ledger: which tasks changed which files, folded from one log.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
 use troupe_protocol::SubmissionId;
@@ -54,10 +54,13 @@ pub struct CutOffTask {
     pub touched: Vec<FileBefore>,
 }
 
+/// An undo that was not taken back.
 #[derive(Debug)]
-struct PastUndo {
+pub struct PastUndo {
     numbers: Vec<u32>,
-    files: Vec<ChangedFile>,
+    pub files: Vec<ChangedFile>,
+    /// Directories that it removed.
+    pub directories: Vec<PathBuf>,
 }
 
 /// Why there is nothing to do.
@@ -129,10 +132,18 @@ impl UndoLedger {
                     });
                 }
             }
-            FileFact::Undone { numbers, files } => {
+            FileFact::Undone {
+                numbers,
+                files,
+                directories,
+            } => {
                 self.cut_off();
                 self.mark(&numbers, true);
-                self.undos.push(PastUndo { numbers, files });
+                self.undos.push(PastUndo {
+                    numbers,
+                    files,
+                    directories,
+                });
             }
             FileFact::Redone => {
                 self.cut_off();
@@ -197,6 +208,17 @@ impl UndoLedger {
         Ok(done.into_iter().take(wanted as usize).collect())
     }
 
+    /// Counts the files that tasks changed which were not taken back; one that was cut off
+    /// counts by what it was about to touch.
+    pub fn standing_files(&self) -> usize {
+        let standing = self.entries.iter().filter(|entry| !entry.undone);
+        let paths = standing.flat_map(|entry| match &entry.known {
+            KnownChanges::Ended { files, .. } => files.iter().map(|it| &it.path).collect(),
+            KnownChanges::CutOff(cut) => cut.touched.iter().map(|it| &it.path).collect::<Vec<_>>(),
+        });
+        paths.collect::<BTreeSet<&PathBuf>>().len()
+    }
+
     /// Says which later turns stay as they are when those from this number on are taken back,
     /// because nothing is known of what they changed.
     pub fn unknown_since(&self, number: u32) -> Option<String> {
@@ -211,13 +233,13 @@ impl UndoLedger {
         Some(format!("{turn_id}{others} ran commands later: {why}"))
     }
 
-    /// Returns what the last undo changed, with the turns that it was about.
-    pub fn last_undo(&self) -> Result<(&[ChangedFile], Vec<SubmissionId>), NothingToUndo> {
+    /// Returns the last undo, with the turns that it was about.
+    pub fn last_undo(&self) -> Result<(&PastUndo, Vec<SubmissionId>), NothingToUndo> {
         let undo = self.undos.last().ok_or(NothingToUndo::NoUndo)?;
         let entries = undo.numbers.iter();
         let entries = entries.filter_map(|number| self.entries.get(*number as usize));
         let turns = entries.map(|entry| entry.turn_id.clone()).collect();
-        Ok((&undo.files, turns))
+        Ok((undo, turns))
     }
 }
 

@@ -25,10 +25,32 @@ pub struct UndoPlan {
     /// Each file that is written or removed, as it is and as it will be.
     pub files: Vec<ChangedFile>,
     pub conflicts: Vec<UndoConflict>,
-    /// Directories of the turns that are removed, because nothing is left in them.
-    directories: BTreeSet<PathBuf>,
+    directories: DirectoryChange,
     extent: UndoExtent,
     root: PathBuf,
+}
+
+/// What becomes of the directories that the turns made.
+#[derive(Debug)]
+pub(super) enum DirectoryChange {
+    /// They go if nothing is left in them.
+    Removed(BTreeSet<PathBuf>),
+    /// They come back, with nothing in them but what comes back too.
+    Made(BTreeSet<PathBuf>),
+}
+
+impl Default for DirectoryChange {
+    fn default() -> Self {
+        Self::Removed(BTreeSet::new())
+    }
+}
+
+impl DirectoryChange {
+    fn paths(&self) -> &BTreeSet<PathBuf> {
+        match self {
+            Self::Removed(paths) | Self::Made(paths) => paths,
+        }
+    }
 }
 
 /// What becomes of an undo that meets a file which is not as the turn left it.
@@ -43,18 +65,30 @@ pub enum UndoExtent {
 
 impl UndoPlan {
     pub fn restored(&self) -> Vec<PathBuf> {
-        self.paths(|after| *after != FileState::Absent)
+        let mut restored = self.paths(|after| *after != FileState::Absent);
+        if let DirectoryChange::Made(made) = &self.directories {
+            restored.extend(made.iter().cloned());
+        }
+        restored
     }
 
     pub fn removed(&self) -> Vec<PathBuf> {
         let mut removed = self.paths(|after| *after == FileState::Absent);
-        removed.extend(self.directories.iter().cloned());
+        removed.extend(self.removed_directories());
         removed
+    }
+
+    /// Returns the directories that go, because nothing is left in them.
+    pub fn removed_directories(&self) -> Vec<PathBuf> {
+        match &self.directories {
+            DirectoryChange::Removed(gone) => gone.iter().cloned().collect(),
+            DirectoryChange::Made(_) => Vec::new(),
+        }
     }
 
     /// Tells whether there is nothing to do.
     pub fn is_empty(&self) -> bool {
-        self.files.is_empty() && self.directories.is_empty()
+        self.files.is_empty() && self.directories.paths().is_empty()
     }
 
     /// Tells whether all that was wanted is, or can be, done.
@@ -75,11 +109,11 @@ impl UndoPlan {
         });
     }
 
-    /// Looks at each file; writes nothing. `root` is where the session works, `made` are
-    /// directories that the turns made. Blocks on the file system.
+    /// Looks at each file; writes nothing. `root` is where the session works. Blocks on the
+    /// file system.
     pub(super) fn make(
         ways: Vec<FileRestore>,
-        made: BTreeSet<PathBuf>,
+        directories: DirectoryChange,
         root: &Path,
         extent: UndoExtent,
         blobs: &BlobStore,
@@ -114,18 +148,57 @@ impl UndoPlan {
                 Err(reason) => plan.leave(&file.path, reason),
             }
         }
+        let directories = plan.settle_directories(directories, &ground, &removed);
         if extent == UndoExtent::AllOrNothing && !plan.conflicts.is_empty() {
             plan.files.clear();
             return plan;
         }
-        // Where a file comes back, the directory that is in its place goes with that.
-        let written: BTreeSet<&Path> = plan.files.iter().map(|file| file.path.as_path()).collect();
-        let stays = |path: &PathBuf| {
-            let is_directory = ground.look(path).is_directory;
-            is_directory && !written.contains(path.as_path()) && is_emptied(path, &removed)
-        };
-        plan.directories = made.into_iter().filter(stays).collect();
+        plan.directories = directories;
         plan
+    }
+
+    /// Leaves those that there is something to do about.
+    fn settle_directories(
+        &mut self,
+        wanted: DirectoryChange,
+        ground: &WorkTreeRoot,
+        removed: &BTreeSet<PathBuf>,
+    ) -> DirectoryChange {
+        // Where a file comes back, the directory that is in its place goes with that; where one
+        // comes back in a directory, the directory comes with it.
+        let written: BTreeSet<&Path> = self.files.iter().map(|file| file.path.as_path()).collect();
+        match wanted {
+            DirectoryChange::Removed(made) => {
+                let goes = |path: &PathBuf| {
+                    let is_directory = ground.look(path).is_directory;
+                    is_directory && !written.contains(path.as_path()) && is_emptied(path, removed)
+                };
+                DirectoryChange::Removed(made.into_iter().filter(goes).collect())
+            }
+            DirectoryChange::Made(gone) => {
+                let comes_anyway = |path: &PathBuf| {
+                    let below = |it: &Path| it != path && it.starts_with(path);
+                    written.iter().any(|it| below(it)) || gone.iter().any(|it| below(it))
+                };
+                let leaves = gone.iter().filter(|path| !comes_anyway(path)).cloned();
+                let mut missing = BTreeSet::new();
+                for path in leaves.collect::<Vec<PathBuf>>() {
+                    let sight = ground.look(&path);
+                    if sight.is_directory {
+                        continue;
+                    }
+                    let is_free = sight.state == FileState::Absent && sight.blocker.is_none();
+                    let gives_way = removed.contains(&path)
+                        || sight.blocker.is_some_and(|it| removed.contains(&it));
+                    if is_free || gives_way {
+                        missing.insert(path);
+                    } else {
+                        self.leave(&path, "a link or a file is where a directory was");
+                    }
+                }
+                DirectoryChange::Made(missing)
+            }
+        }
     }
 
     /// Writes and removes all files, or none, and looks at them again. What could not be done
@@ -136,7 +209,7 @@ impl UndoPlan {
             Ok(ground) => ground,
             Err(reason) => {
                 let root = self.root.clone();
-                self.directories.clear();
+                self.directories = DirectoryChange::default();
                 self.leave(&root, reason);
                 return self;
             }
@@ -150,16 +223,10 @@ impl UndoPlan {
                     }
                 }
                 self.files = files;
-                // What is in a directory belongs before it.
-                let directories = std::mem::take(&mut self.directories);
-                let gone = directories
-                    .into_iter()
-                    .rev()
-                    .filter(|it| ground.remove_empty(it));
-                self.directories = gone.collect();
+                self.change_directories(&ground);
             }
             Err(problem) => {
-                self.directories.clear();
+                self.directories = DirectoryChange::default();
                 self.leave(&problem.path, problem.reason);
                 let back: Vec<ChangedFile> = done.iter().map(inverse).collect();
                 if let Err(problem) = write_all(&ground, &back, blobs, &mut Vec::new()) {
@@ -170,6 +237,30 @@ impl UndoPlan {
             }
         }
         self
+    }
+
+    /// Keeps those that are gone, or are there again.
+    fn change_directories(&mut self, ground: &WorkTreeRoot) {
+        self.directories = match std::mem::take(&mut self.directories) {
+            DirectoryChange::Removed(directories) => {
+                // What is in a directory belongs before it.
+                let inner_first = directories.into_iter().rev();
+                let gone = inner_first.filter(|it| ground.remove_empty(it));
+                DirectoryChange::Removed(gone.collect())
+            }
+            DirectoryChange::Made(directories) => {
+                let mut made = BTreeSet::new();
+                for path in directories {
+                    match ground.make_directory(&path) {
+                        Ok(()) => {
+                            made.insert(path);
+                        }
+                        Err(reason) => self.leave(&path, reason),
+                    }
+                }
+                DirectoryChange::Made(made)
+            }
+        };
     }
 }
 

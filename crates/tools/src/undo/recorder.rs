@@ -11,8 +11,8 @@ use troupe_protocol::policy::SandboxMode;
 use troupe_protocol::undo::{ChangedFile, FileFact, FileTree};
 
 use super::blobs::BlobStore;
-use super::ledger::{FileRestore, KnownChanges, UndoEntry, ways};
-use super::plan::{UndoExtent, UndoPlan};
+use super::ledger::{FileRestore, KnownChanges, PastUndo, UndoEntry, ways};
+use super::plan::{DirectoryChange, UndoExtent, UndoPlan};
 use super::snapshots::{SnapshotMaker, TakenSnapshot};
 use super::task::{CommandWatch, EndedTask, RecordedTask, SettledTask, settle};
 use crate::blocking;
@@ -206,18 +206,17 @@ impl UndoRecorder {
             });
         }
         let ways = ways(changes.iter().map(Vec::as_slice));
+        let made = DirectoryChange::Removed(made);
         let plan = self.plan(cwd, ways, made, extent).await;
         (plan, notes)
     }
 
     /// Finds out what taking an undo back would do.
-    pub async fn plan_redo(
-        &self,
-        cwd: &Path,
-        files: &[ChangedFile],
-        extent: UndoExtent,
-    ) -> UndoPlan {
-        self.plan(cwd, ways([files]), BTreeSet::new(), extent).await
+    pub async fn plan_redo(&self, cwd: &Path, undo: &PastUndo, extent: UndoExtent) -> UndoPlan {
+        let ways = ways([undo.files.as_slice()]);
+        let removed = undo.directories.iter().cloned().collect();
+        self.plan(cwd, ways, DirectoryChange::Made(removed), extent)
+            .await
     }
 
     /// Does what was planned. What could not be done is among the conflicts of what is
@@ -233,13 +232,14 @@ impl UndoRecorder {
         &self,
         cwd: &Path,
         ways: Vec<FileRestore>,
-        made: BTreeSet<PathBuf>,
+        directories: DirectoryChange,
         extent: UndoExtent,
     ) -> UndoPlan {
         let blobs = self.snapshots.blobs();
         let root = work_root(cwd);
         let made =
-            blocking::finish(move || UndoPlan::make(ways, made, &root, extent, &blobs)).await;
+            blocking::finish(move || UndoPlan::make(ways, directories, &root, extent, &blobs))
+                .await;
         made.unwrap_or_default()
     }
 

@@ -84,6 +84,12 @@ impl WorkTreeRoot {
         place.is_ok_and(|place| place.remove_directory().is_ok())
     }
 
+    /// Makes a directory, and those on the way to it that are missing.
+    pub(super) fn make_directory(&self, path: &Path) -> Result<(), String> {
+        let place = self.place(path).map_err(|error| error.to_string())?;
+        place.make_directory().map_err(|error| error.to_string())
+    }
+
     /// Looks at a file. Blocks on the file system.
     pub(super) fn look(&self, path: &Path) -> PathSighting {
         let place = match self.place(path) {

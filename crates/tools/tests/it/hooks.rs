@@ -13,7 +13,9 @@ use crate::support::{Bench, Leash};
 fn told(bench: &Bench) -> Vec<String> {
     let events = bench.channel.events().into_iter();
     let lines = events.filter_map(|event| match event {
-        ToolEvent::Warning(warning) => Some(format!("warning: {warning}")),
+        ToolEvent::Warning(warning) | ToolEvent::HookWarning(warning) => {
+            Some(format!("warning: {warning}"))
+        }
         ToolEvent::Other(msg) => match *msg {
             EventMsg::BackgroundEvent(event) => {
                 let (message, _) = event.message.rsplit_once(" after ").unwrap();

@@ -27,6 +27,27 @@ pub struct TreeListing {
     pub agents: Vec<AgentCard>,
 }
 
+/// What a listing does with agents of which only the result is left.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PrunedAgents {
+    Shown,
+    Counted,
+}
+
+impl TreeListing {
+    /// Leaves pruned agents out, unless one of them is what somebody asked for. Returns how many
+    /// they were.
+    fn leave_out(&mut self, pruned: PrunedAgents, top: AgentId) -> usize {
+        let is_meant = |row: &AgentCard| row.agent_id == top && row.pruned;
+        if pruned == PrunedAgents::Shown || self.agents.iter().any(is_meant) {
+            return 0;
+        }
+        let before = self.agents.len();
+        self.agents.retain(|row| !row.pruned);
+        before - self.agents.len()
+    }
+}
+
 /// Looks at a tree: as its process tells it, else as its logs do.
 pub async fn look(site: &CommandSite, tree: &LoggedTree) -> TreeListing {
     let answer = client::ask(site.home.path(), tree.root, &ControlRequest::Look).await;
@@ -49,7 +70,12 @@ pub async fn look(site: &CommandSite, tree: &LoggedTree) -> TreeListing {
 }
 
 /// Draws a tree once.
-pub async fn tree(site: &CommandSite, address: Option<&str>, shown: OutputAudience) -> Outcome {
+pub async fn tree(
+    site: &CommandSite,
+    address: Option<&str>,
+    shown: OutputAudience,
+    pruned: PrunedAgents,
+) -> Outcome {
     let Some(target) = address::find_or_none(site, address).await? else {
         if shown == OutputAudience::Programs {
             print("{\"agents\":[]}\n")?;
@@ -57,14 +83,28 @@ pub async fn tree(site: &CommandSite, address: Option<&str>, shown: OutputAudien
         tell(&address::nothing_yet(site));
         return Ok(CommandExit::Success);
     };
-    let seen = look(site, &target.tree).await;
+    let mut seen = look(site, &target.tree).await;
+    let left_out = seen.leave_out(pruned, target.agent);
     let room = draw::DrawingSize::of_stdout(&RedrawnScreen::Lines, 0);
     print(&TreeFormat::of(shown).text(&seen, target.agent, room)?)?;
+    if left_out > 0 && shown == OutputAudience::People {
+        let were = if left_out == 1 {
+            "agent was"
+        } else {
+            "agents were"
+        };
+        tell(&format!("{left_out} {were} pruned (--all shows them too)"));
+    }
     Ok(CommandExit::Success)
 }
 
 /// Draws a tree again and again, until no process runs it.
-pub async fn watch(site: &CommandSite, address: Option<&str>, shown: OutputAudience) -> Outcome {
+pub async fn watch(
+    site: &CommandSite,
+    address: Option<&str>,
+    shown: OutputAudience,
+    pruned: PrunedAgents,
+) -> Outcome {
     let mut target = address::find(site, address).await?;
     let form = TreeFormat::of(shown);
     let mut screen = match shown {
@@ -74,7 +114,8 @@ pub async fn watch(site: &CommandSite, address: Option<&str>, shown: OutputAudie
     let mut follower = TreeFollower::every(Duration::from_millis(FOLLOW_INTERVAL_MS));
     let mut last = None;
     loop {
-        let seen = look(site, &target.tree).await;
+        let mut seen = look(site, &target.tree).await;
+        seen.leave_out(pruned, target.agent);
         // On a screen time passes too; lines tell only what is new.
         if screen.is_redrawn() || last.as_ref() != Some(&seen) {
             // The head, and where the cursor stands.

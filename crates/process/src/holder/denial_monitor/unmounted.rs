@@ -11,7 +11,10 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use nix::fcntl::{AT_FDCWD, AtFlags, OFlag, RenameFlags, open, readlinkat, renameat, renameat2};
+use nix::fcntl::{
+    AT_FDCWD, AtFlags, OFlag, OpenHow, RenameFlags, ResolveFlag, open, openat2, readlinkat,
+    renameat, renameat2,
+};
 use nix::sys::inotify::{AddWatchFlags, InitFlags, Inotify};
 use nix::sys::stat::{FchmodatFlags, Mode, fchmodat, fstatat, stat};
 use nix::unistd::{UnlinkatFlags, symlinkat, unlinkat};
@@ -73,17 +76,23 @@ impl UnmountedPaths {
             while alarm.read_events().is_ok_and(|events| !events.is_empty()) {}
         }
         let changed = self.paths.iter().filter(|loose| loose.has_changed());
-        let tell = |loose: &UnmountedPath| {
-            let path = loose.path.display();
-            match loose.put_back() {
-                Ok(()) => format!("creation of {path} (moved aside)"),
-                Err(error) => {
-                    format!("creation of {path} (cannot be moved aside: {error}; remove it)")
-                }
-            }
-        };
-        changed.map(tell).collect()
+        changed.map(UnmountedPath::put_back_told).collect()
     }
+}
+
+/// Moves what has come under a name where nothing was aside, and tells what it was. The directory
+/// is given as it really lies: with a link on the way to it nothing is done.
+pub(crate) fn put_aside(directory: &Path, name: &str) -> Option<String> {
+    let how = OpenHow::new()
+        .flags(OFlag::O_PATH | OFlag::O_DIRECTORY | OFlag::O_CLOEXEC)
+        .resolve(ResolveFlag::RESOLVE_NO_SYMLINKS);
+    let come = UnmountedPath {
+        directory: openat2(AT_FDCWD, directory, how).ok()?,
+        name: OsString::from(name),
+        path: directory.join(name),
+        target: None,
+    };
+    come.has_changed().then(|| come.put_back_told())
 }
 
 fn watch(paths: &[UnmountedPath]) -> Option<Inotify> {
@@ -133,6 +142,17 @@ impl UnmountedPath {
     /// The directory by a path that leads to it whatever its name is now.
     fn held(&self) -> PathBuf {
         PathBuf::from(format!("/proc/self/fd/{}", self.directory.as_raw_fd()))
+    }
+
+    /// Puts it back and says so, for people.
+    fn put_back_told(&self) -> String {
+        let path = self.path.display();
+        match self.put_back() {
+            Ok(()) => format!("creation of {path} (moved aside)"),
+            Err(error) => {
+                format!("creation of {path} (cannot be moved aside: {error}; remove it)")
+            }
+        }
     }
 
     /// Renames what is there now to a free name beside it, and makes the symlink again.

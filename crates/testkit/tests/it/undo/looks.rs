@@ -181,10 +181,12 @@ async fn the_model_is_told_at_its_next_task_what_was_taken_back() {
     assert!(last.contains("removed") && last.contains("/new"), "{last}");
 }
 
+/// What was taken back and brought back before it heard of it is as it knows it: two notes that
+/// cancel each other would only make it read the files again.
 #[tokio::test]
-async fn the_model_is_told_the_truth_of_an_undo_that_was_taken_back() {
+async fn of_an_undo_that_was_taken_back_the_model_hears_nothing() {
     let stage = Stage::new(&screenplay(&[
-        &command("echo two > edited"),
+        &command("mkdir empty; echo two > edited"),
         "{ say = 'hm' }",
     ]))
     .await;
@@ -193,14 +195,36 @@ async fn the_model_is_told_the_truth_of_an_undo_that_was_taken_back() {
     actor.turn("go").await;
     undo(&mut actor, last()).await;
     undo(&mut actor, redo()).await;
+    // The same for whoever opens the session in between.
+    undo(&mut actor, last()).await;
+    let mut actor = reopened(&stage, actor).await;
+    undo(&mut actor, redo()).await;
+    let mut actor = reopened(&stage, actor).await;
+    assert!(stage.cwd().join("empty").is_dir());
     actor.turn("on").await;
-    let requests = stage.requests();
-    let last = requests.last().expect("the model was asked");
-    let last = String::from_utf8_lossy(&last.body).into_owned();
+    assert!(!last_request(&stage).contains("files_taken_back"));
+    // One that it has heard of is told as reversed.
+    undo(&mut actor, last()).await;
+    actor.turn("on").await;
+    undo(&mut actor, redo()).await;
+    actor.turn("on").await;
+    let last = last_request(&stage);
     let taken_back = last.find("The user has taken back changes to these files");
     let brought_back = last.find("these files are again as your turns left them");
     assert!(taken_back.is_some() && taken_back < brought_back, "{last}");
     assert_eq!(last.matches("has taken back changes").count(), 1, "{last}");
+}
+
+async fn reopened(stage: &Stage, actor: Actor) -> Actor {
+    let session = actor.session_id();
+    actor.shut_down().await;
+    stage.resume(session).await
+}
+
+fn last_request(stage: &Stage) -> String {
+    let requests = stage.requests();
+    let last = requests.last().expect("the model was asked");
+    String::from_utf8_lossy(&last.body).into_owned()
 }
 
 #[tokio::test]
@@ -246,6 +270,13 @@ async fn directories_that_a_turn_made_go_with_what_was_in_them() {
     let completed = undo(&mut actor, redo()).await;
     assert!(completed.success, "{completed:?}");
     assert_eq!(stage.read("made/deep/x"), "x\n");
+    assert!(stage.cwd().join("made/deep/empty").is_dir());
+    assert!(
+        completed
+            .restored
+            .contains(&stage.cwd().join("made/deep/empty"))
+    );
+    assert!(!completed.restored.contains(&stage.cwd().join("made")));
 }
 
 /// Nothing is known of what it changed, and that is what is said.
@@ -350,4 +381,50 @@ async fn files_that_come_in_later_turns_are_seen_wherever_they_are() {
         let after = without_ignored(&files(&stage.cwd()));
         assert_eq!(after, without_ignored(before), "{script}");
     }
+}
+
+/// What a crash cut off has to be looked at again, and that is kept nowhere.
+#[tokio::test]
+async fn a_dry_run_in_an_open_session_writes_nothing() {
+    let deeds = format!(
+        "{}, {}",
+        command("echo two > edited; echo new > new"),
+        patch("*** Add File: ignored\n+x\n")
+    );
+    let stage = Stage::new(&screenplay(&[&deeds])).await;
+    commit(&stage);
+    let mut actor = stage.start().await;
+    let session = actor.session_id();
+    actor.turn("go").await;
+    actor.shut_down().await;
+    cut_before_end(&stage, session).await;
+    let mut actor = stage.resume(session).await;
+    let (path, _) = log(&stage, session).await;
+    let snapshots = stage.home().join("snapshots");
+    let kept = (std::fs::read(&path).unwrap(), bytes_below(&snapshots));
+    let request = UndoRequest {
+        dry_run: true,
+        ..last()
+    };
+    let completed = undo(&mut actor, request).await;
+    assert!(completed.success && completed.dry_run, "{completed:?}");
+    assert_eq!(completed.restored.len(), 1);
+    assert_eq!(completed.removed.len(), 2);
+    let left = (std::fs::read(&path).unwrap(), bytes_below(&snapshots));
+    assert!(left == kept, "something was written");
+}
+
+/// Every file below a directory, with what it holds.
+fn bytes_below(directory: &Path) -> Vec<(PathBuf, Vec<u8>)> {
+    let entries = std::fs::read_dir(directory).unwrap();
+    let mut paths: Vec<PathBuf> = entries.map(|entry| entry.unwrap().path()).collect();
+    paths.sort();
+    let below = paths.into_iter().flat_map(|path| {
+        if path.is_dir() {
+            bytes_below(&path)
+        } else {
+            vec![(path.clone(), std::fs::read(&path).unwrap())]
+        }
+    });
+    below.collect()
 }

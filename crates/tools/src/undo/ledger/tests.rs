@@ -50,6 +50,7 @@ fn undone(numbers: &[u32]) -> FileFact {
     FileFact::Undone {
         numbers: numbers.to_vec(),
         files: files("a:2>1"),
+        directories: Vec::new(),
     }
 }
 
@@ -124,7 +125,7 @@ fn what_was_taken_back_is_not_taken_back_again() {
     let ledger = UndoLedger::fold(facts());
     assert_eq!(ledger.last_undo().unwrap().1, ["t2".into()]);
     let ledger = UndoLedger::fold([facts(), vec![FileFact::Redone]].concat());
-    assert_eq!(ledger.last_undo(), Err(NothingToUndo::NoUndo));
+    assert_eq!(ledger.last_undo().unwrap_err(), NothingToUndo::NoUndo);
 }
 
 #[test]

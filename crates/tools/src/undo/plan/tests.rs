@@ -37,7 +37,13 @@ impl Scene {
     }
 
     fn undo(&self, ways: Vec<FileRestore>, extent: UndoExtent) -> UndoPlan {
-        let plan = UndoPlan::make(ways, BTreeSet::new(), &self.path(""), extent, &self.blobs);
+        let plan = UndoPlan::make(
+            ways,
+            DirectoryChange::default(),
+            &self.path(""),
+            extent,
+            &self.blobs,
+        );
         plan.perform(&self.blobs)
     }
 }
@@ -97,7 +103,7 @@ fn what_was_done_is_put_back_if_a_later_group_fails() {
     ];
     let plan = UndoPlan::make(
         ways,
-        BTreeSet::new(),
+        DirectoryChange::default(),
         &scene.path(""),
         UndoExtent::AllOrNothing,
         &scene.blobs,
