@@ -81,9 +81,7 @@ impl Conversation {
 
     /// Tells who sees to the tree what a hook said against this agent.
     pub(super) fn hook_warned(&self, message: &str) {
-        if let Some(host) = &self.host {
-            host.hook_warned(message);
-        }
+        self.host.hook_warned(message);
     }
 
     pub(super) async fn starting(
