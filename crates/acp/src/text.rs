@@ -1,17 +1,5 @@
 //! Texts that fit where they are shown.
 
-use crate::limits::TITLE_CHARS_MAX;
-
-/// Returns the beginning of a text, without line breaks.
-pub(crate) fn one_line(text: &str) -> String {
-    let words: Vec<&str> = text.split_whitespace().collect();
-    let line = words.join(" ");
-    match line.char_indices().nth(TITLE_CHARS_MAX) {
-        Some((end, _)) => format!("{}…", &line[..end]),
-        None => line,
-    }
-}
-
 /// Returns the end of a text, with a word on what is missing.
 pub(crate) fn tail(text: &str, bytes_max: usize) -> String {
     if text.len() <= bytes_max {
@@ -66,15 +54,7 @@ impl OutputTail {
 
 #[cfg(test)]
 mod tests {
-    use super::{OutputTail, one_line, tail};
-
-    #[test]
-    fn a_title_is_one_short_line() {
-        assert_eq!(one_line("cargo test\n  --all"), "cargo test --all");
-        let long = one_line(&"ä".repeat(200));
-        assert_eq!(long.chars().count(), 121);
-        assert!(long.ends_with('…'));
-    }
+    use super::{OutputTail, tail};
 
     #[test]
     fn a_long_text_is_cut_at_a_line() {

@@ -133,7 +133,7 @@ impl SessionConfigurator for AgentsConfigurator {
         }
         agents.record_configuration(&setup.store, request, settings);
         add_tools(&mut setup, &agents, AgentId::ROOT);
-        setup.host = Some(membership as Arc<dyn SessionHost>);
+        setup.host = membership;
         Ok(setup)
     }
 }
@@ -228,7 +228,7 @@ impl SessionConfigurator for ChildConfigurator {
         setup.session_id = self.session;
         setup.prompt_cache_key = self.cache_key.map(|session| session.to_string());
         setup.forking_call.clone_from(&self.spec.forking_call);
-        setup.host = Some(Arc::clone(&self.membership) as Arc<dyn SessionHost>);
+        setup.host = Arc::clone(&self.membership) as Arc<dyn SessionHost>;
         Ok(setup)
     }
 }

@@ -22,6 +22,7 @@ use troupe_protocol::spawn::{
     ApprovalRoute, CallbackConfig, CallbackWish, ChildInstructions, HistoryShare, SpawnSpec,
     ToolLists,
 };
+use troupe_protocol::text::one_line;
 
 use crate::callback::PROMPT_CHARS_MAX;
 use crate::roles::{AgentRole, Persona, RoleApprovals, ToolPattern, ToolPolicy};
@@ -222,23 +223,6 @@ fn summary(items: &[UserInput]) -> String {
         _ => None,
     });
     one_line(&texts.collect::<Vec<_>>().join(" "), PROMPT_CHARS_MAX)
-}
-
-/// Returns the beginning of a text in one line, with `…` if there is more.
-pub(crate) fn one_line(text: &str, chars_max: usize) -> String {
-    let mut line = String::new();
-    let mut chars = 0;
-    for word in text.split_whitespace() {
-        let space = (!line.is_empty()).then_some(' ');
-        for character in space.into_iter().chain(word.chars()) {
-            if chars == chars_max {
-                return line.trim_end().to_owned() + "…";
-            }
-            line.push(character);
-            chars += 1;
-        }
-    }
-    line
 }
 
 #[cfg(test)]

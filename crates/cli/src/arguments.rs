@@ -3,7 +3,6 @@
 use clap::{Args, Parser, Subcommand};
 use troupe_config::{KeyPath, check_key};
 
-use crate::bench;
 use crate::commands::{
     acp, agents, app_server, apply_patch, attach, compact, completion, config, demo, doctor, exec,
     import, init, login, mcp, mcp_server, mock_model, models, proto, review, roles, rollback,
@@ -104,8 +103,6 @@ pub enum CliCommand {
     ApplyPatch(apply_patch::ApplyPatchArguments),
     /// Serve a screenplay as a model over HTTP.
     MockModel(mock_model::MockModelArguments),
-    /// Measure start, turns, shell calls, text and resume on this machine.
-    Bench(bench::BenchArguments),
     /// Print a completion script for a shell.
     Completion(completion::CompletionArguments),
 }

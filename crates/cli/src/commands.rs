@@ -89,7 +89,6 @@ pub fn run(cli: Cli) -> Outcome {
         Some(CliCommand::Mcp(arguments)) => mcp::run(arguments, overrides, layers),
         Some(CliCommand::ApplyPatch(arguments)) => apply_patch::run(arguments),
         Some(CliCommand::MockModel(arguments)) => mock_model::run(arguments),
-        Some(CliCommand::Bench(arguments)) => crate::bench::run(arguments),
         Some(CliCommand::Completion(arguments)) => completion::run(&arguments),
     }
 }
@@ -128,7 +127,6 @@ fn needs_no_configuration(command: &CliCommand) -> bool {
         | CliCommand::Demo(_)
         | CliCommand::ApplyPatch(_)
         | CliCommand::MockModel(_)
-        | CliCommand::Bench(_)
         | CliCommand::Completion(_) => true,
     }
 }

@@ -26,7 +26,7 @@ pub mod request;
 mod server;
 pub mod socket;
 
-pub use request::{ControlAnswer, ControlMode, ControlReceipt, ControlRequest, MessageUrgency};
+pub use request::{ControlAnswer, ControlMode, ControlRequest};
 pub use server::{Guard, serve};
 
 #[cfg(test)]

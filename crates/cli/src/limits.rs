@@ -1,7 +1,5 @@
 //! Upper bounds of this crate.
 
-use std::time::Duration;
-
 /// The most that is read of a prompt from standard input.
 pub const PROMPT_BYTES_MAX: u64 = 8 * 1024 * 1024;
 
@@ -152,12 +150,3 @@ pub const WORDS_SHOWN_MAX: usize = 60;
 
 /// Columns of a running command, so that a long one leaves room for how long it runs.
 pub const COMMAND_COLUMNS_MAX: usize = 40;
-
-/// How long a measured server may take to listen; then the measurement fails.
-pub const BENCH_START_MAX: Duration = Duration::from_secs(20);
-
-/// How long a child that is not answered is kept waiting: longer than the measurement.
-pub const BENCH_UNANSWERED_MS: u32 = 600_000;
-
-/// How often a process is asked for its peak. What it reaches after the last time is missed.
-pub const BENCH_PEAK_INTERVAL: Duration = Duration::from_millis(1);

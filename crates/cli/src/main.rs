@@ -10,7 +10,6 @@
 
 mod arguments;
 mod attach;
-mod bench;
 mod commands;
 mod completing;
 mod config_file;

@@ -25,8 +25,8 @@ use async_trait::async_trait;
 use serde_json::Value;
 use troupe_engine::skills::SkillLibrary;
 use troupe_engine::{
-    ConfigureError, InstructionSettings, ProjectDocSettings, SessionConfigurator, SessionOrigin,
-    SessionSetup, SetupNotice, WindowSettings,
+    ConfigureError, InstructionSettings, NoHost, ProjectDocSettings, SessionConfigurator,
+    SessionOrigin, SessionSetup, SetupNotice, SharedEncodings, WindowSettings,
 };
 use troupe_mcp::{McpServerPool, McpServerPoolDeps};
 use troupe_model::catalogue;
@@ -64,6 +64,7 @@ pub struct Wiring {
     store: OnceLock<Arc<dyn SessionStore>>,
     launcher: Launcher,
     skills: Arc<SkillLibrary>,
+    encodings: Arc<SharedEncodings>,
     /// The servers of all sessions.
     hub: OnceLock<Arc<McpServerPool>>,
     surroundings: OnceLock<ProcessSurroundings>,
@@ -99,6 +100,7 @@ impl Wiring {
             store: OnceLock::new(),
             launcher,
             skills: Arc::new(SkillLibrary::new(source.home.skill_places())),
+            encodings: Arc::default(),
             hub: OnceLock::new(),
             surroundings: OnceLock::new(),
             here: Arc::new(here),
@@ -248,7 +250,8 @@ impl Wiring {
                 git: prepared.git(),
             },
             notices: prepared.notices.clone(),
-            host: None,
+            host: Arc::new(NoHost::default()),
+            encodings: Arc::clone(&self.encodings),
             session_id: None,
             prompt_cache_key: None,
             forking_call: None,

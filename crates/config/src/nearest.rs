@@ -18,25 +18,8 @@ pub fn nearest<'a>(name: &str, candidates: impl IntoIterator<Item = &'a str>) ->
 /// Counts insertions, deletions, substitutions and swaps of neighbours. Case and the
 /// choice between `-` and `_` do not count.
 fn edits(left: &str, right: &str) -> usize {
-    let left: Vec<char> = left.chars().map(fold).collect();
-    let right: Vec<char> = right.chars().map(fold).collect();
-    let mut before_last: Vec<usize> = Vec::new();
-    let mut last: Vec<usize> = (0..=right.len()).collect();
-    for i in 1..=left.len() {
-        let mut row = vec![i];
-        for j in 1..=right.len() {
-            let substitution = last[j - 1] + usize::from(left[i - 1] != right[j - 1]);
-            let mut best = substitution.min(last[j] + 1).min(row[j - 1] + 1);
-            let swapped =
-                i > 1 && j > 1 && left[i - 1] == right[j - 2] && left[i - 2] == right[j - 1];
-            if swapped {
-                best = best.min(before_last[j - 2] + 1);
-            }
-            row.push(best);
-        }
-        before_last = std::mem::replace(&mut last, row);
-    }
-    last[right.len()]
+    let folded = |name: &str| name.chars().map(fold).collect::<String>();
+    strsim::osa_distance(&folded(left), &folded(right))
 }
 
 fn fold(letter: char) -> char {

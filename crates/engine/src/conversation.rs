@@ -52,7 +52,7 @@ use crate::history::PromptHistory;
 use crate::host::{SessionHost, SessionOrder};
 use crate::limits::AUTO_COMPACT_PERCENT;
 use crate::mailbox::Mailbox;
-use crate::sharing;
+use crate::sharing::SharedEncodings;
 use crate::task::Task;
 use crate::user_input::{DecodedPictures, MessageAuthor, PictureSource};
 use models::ModelKnowledge;
@@ -97,7 +97,8 @@ pub(crate) struct Conversation {
     /// What the model is to be told, and is not yet.
     untold: Vec<ResponseItem>,
     shells: user_shell::UserShells,
-    host: Option<Arc<dyn SessionHost>>,
+    host: Arc<dyn SessionHost>,
+    encodings: Arc<SharedEncodings>,
     prompt_cache_key: String,
     /// Counts the tasks of this process.
     epoch: u64,
@@ -298,7 +299,7 @@ impl Conversation {
     fn instructions(&self) -> Arc<troupe_model::EncodedInstructions> {
         let personality = self.filled_personality();
         let role = self.instructions.role.as_deref();
-        sharing::instructions(context::instructions(
+        self.encodings.instructions(context::instructions(
             self.base_instructions(),
             personality,
             role,

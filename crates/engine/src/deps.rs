@@ -15,6 +15,7 @@ use troupe_store::SessionStore;
 use troupe_tools::Registry;
 
 use crate::host::{ForkRights, SessionHost};
+use crate::sharing::SharedEncodings;
 use crate::skills::SkillLibrary;
 
 /// The world outside a session.
@@ -95,8 +96,10 @@ pub struct SessionSetup {
     pub origin: SessionOrigin,
     /// Told to the client after `session_configured`.
     pub notices: Vec<SetupNotice>,
-    /// The tree that the session is a member of.
-    pub host: Option<Arc<dyn SessionHost>>,
+    /// The tree that the session is a member of, or [`NoHost`](crate::NoHost).
+    pub host: Arc<dyn SessionHost>,
+    /// What it shares with sessions like it.
+    pub encodings: Arc<SharedEncodings>,
     /// The id of a new session; else one is made.
     pub session_id: Option<SessionId>,
     /// Under which the provider finds the beginning of a request again; else the session's

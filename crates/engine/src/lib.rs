@@ -35,6 +35,7 @@ pub mod host;
 mod inquiry;
 pub mod limits;
 mod mailbox;
+mod no_host;
 mod output;
 mod response;
 mod resume;
@@ -60,5 +61,7 @@ pub use host::{
 };
 pub use inquiry::{AnswerRefusal, InquiryAnswer};
 pub use mailbox::OrderSender;
+pub use no_host::NoHost;
 pub use response::plans::{ProposedPlan, TAGS as PLAN_TAGS};
 pub use session::{ClientSeat, SessionClosed, SessionHandle, spawn};
+pub use sharing::SharedEncodings;

@@ -21,6 +21,7 @@ use troupe_protocol::catalogue::ModelEntry;
 use troupe_protocol::error::ErrorInfo;
 use troupe_protocol::event::{AbortReason, ErrorEvent, EventMsg, SkillsEntry};
 use troupe_protocol::op::{ConfigureSession, Op, Submission};
+use troupe_protocol::text::error_chain;
 use troupe_protocol::{CallId, SubmissionId};
 use troupe_store::StoreError;
 
@@ -432,7 +433,7 @@ impl SessionActor {
     async fn storage_failed(&mut self, asked: &SubmissionId, error: &StoreError) {
         tracing::error!(%error, "the conversation cannot be kept");
         let error = |fatal| ErrorEvent {
-            message: describe(error),
+            message: error_chain(error),
             fatal,
             error_info: Some(ErrorInfo::StorageFailed),
         };
@@ -452,18 +453,6 @@ impl SessionActor {
         msgs.push(EventMsg::TurnAborted(task.aborted(AbortReason::Error)));
         self.emitter.publish_unrecorded(&task.id, msgs);
     }
-}
-
-/// Returns an error with its causes, in one line.
-pub(crate) fn describe(error: &dyn std::error::Error) -> String {
-    let mut text = error.to_string();
-    let mut source = error.source();
-    while let Some(cause) = source {
-        text.push_str(": ");
-        text.push_str(&cause.to_string());
-        source = cause.source();
-    }
-    text
 }
 
 #[cfg(test)]

@@ -13,7 +13,7 @@ use rmcp::service::{RoleClient, RxJsonRpcMessage, TxJsonRpcMessage};
 use rmcp::transport::Transport;
 use serde::Deserialize;
 use tokio::sync::{mpsc, oneshot, watch};
-use troupe_process::{Process, ProcessEvent, ProcessExit};
+use troupe_process::{Process, ProcessEvent};
 use troupe_protocol::command::OutputStream;
 use troupe_protocol::discard;
 
@@ -173,7 +173,7 @@ impl StdioPump {
                     bytes,
                 } => self.complaint.push(&bytes),
                 ProcessEvent::Output { .. } => (),
-                ProcessEvent::Exited(exit) => end = exit.code.map(|_| describe(&exit)),
+                ProcessEvent::Exited(exit) => end = exit.code.map(|_| exit.in_words()),
             }
         }
         end
@@ -202,7 +202,7 @@ impl StdioPump {
                         }
                     }
                     Some(ProcessEvent::Output { bytes, .. }) => self.complaint.push(&bytes),
-                    Some(ProcessEvent::Exited(exit)) => return describe(&exit),
+                    Some(ProcessEvent::Exited(exit)) => return exit.in_words(),
                     None => return "it ended".to_owned(),
                 },
                 outgoing = self.to_write.recv() => match outgoing {
@@ -221,14 +221,6 @@ impl StdioPump {
 
 fn too_long() -> String {
     format!("it sent a message of more than {MESSAGE_BYTES_MAX} bytes and was ended")
-}
-
-fn describe(exit: &ProcessExit) -> String {
-    match (exit.code, exit.signal) {
-        (Some(code), _) => format!("it exited with code {code}"),
-        (None, Some(signal)) => format!("it was ended by signal {signal}"),
-        (None, None) => "it ended".to_owned(),
-    }
 }
 
 #[cfg(test)]

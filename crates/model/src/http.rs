@@ -24,6 +24,7 @@ use tokio::time::timeout;
 use tracing::Instrument as _;
 use troupe_protocol::catalogue::ModelEntry;
 use troupe_protocol::discard;
+use troupe_protocol::text::error_chain;
 
 use crate::answer::AnswerParser;
 use crate::catalogue;
@@ -629,15 +630,7 @@ pub(crate) async fn read_up_to(mut response: reqwest::Response, bytes_max: usize
 
 /// Writes an error with its causes and without its URL, whose query may hold a key.
 pub(crate) fn causes(error: reqwest::Error) -> String {
-    let error = error.without_url();
-    let mut text = error.to_string();
-    let mut source = error.source();
-    while let Some(cause) = source {
-        text.push_str(": ");
-        text.push_str(&cause.to_string());
-        source = cause.source();
-    }
-    capped(&text)
+    capped(&error_chain(&error.without_url()))
 }
 
 /// Tells whether a connection that stood ended before anything of an answer came.

@@ -57,6 +57,17 @@ pub struct ProcessExit {
 }
 
 impl ProcessExit {
+    /// Says how it ended, of something that was named before.
+    pub fn in_words(&self) -> String {
+        match (self.code, self.signal) {
+            (Some(code), _) => format!("it exited with code {code}"),
+            (None, Some(signal)) => format!("it was ended by signal {signal}"),
+            (None, None) => "it ended".to_owned(),
+        }
+    }
+}
+
+impl ProcessExit {
     pub fn is_success(&self) -> bool {
         self.code == Some(0)
     }

@@ -39,6 +39,7 @@ pub mod rollout;
 pub mod session;
 pub mod spawn;
 pub mod stop;
+pub mod text;
 pub mod tool;
 pub mod tree;
 pub mod undo;

@@ -40,6 +40,7 @@ mod layout;
 mod line;
 mod live;
 mod log;
+mod log_reader;
 mod session_lock;
 mod source;
 mod worker;
@@ -51,6 +52,7 @@ pub use line::{StampedRecord, UnreadableLine};
 pub use list::{
     ArchivedFilter, ListOrder, ListPage, ListQuery, SessionSummary, SortKey, SourceKind,
 };
+pub use log_reader::LogReader;
 pub use memory::MemoryStore;
 pub use store::{
     AgentLines, LineBatch, LiveHistory, LogBookmark, LogLine, LogPosition, ReindexProgress,

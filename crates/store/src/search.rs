@@ -20,6 +20,7 @@ use crate::clock::UnixMillis;
 use crate::error::StoreError;
 use crate::limits::{LIST_ROWS_DEFAULT, LIST_ROWS_MAX, SNIPPET_CHARS_AFTER, SNIPPET_CHARS_BEFORE};
 use crate::list::{ArchivedFilter, ListQuery, SessionSummary, SourceKind};
+use crate::log_reader::LogReader;
 use crate::store::{LogLine, LogPosition, SessionStore};
 
 /// What is looked for, and where. The default looks for nothing, everywhere.
@@ -146,20 +147,22 @@ async fn of_session(
     store: &dyn SessionStore,
     query: &SearchQuery,
     session: SessionSummary,
-    mut position: LogPosition,
+    position: LogPosition,
     limit: usize,
     page: &mut SearchPage,
 ) -> Result<Option<SearchCursor>, StoreError> {
+    let mut log = LogReader::after(session.id, position);
     loop {
-        let batch = match store.read_all(session.id, position).await {
-            Ok(batch) => batch,
+        let lines = match log.next(store).await {
+            Ok(Some(lines)) => lines,
+            Ok(None) => return Ok(None),
             Err(error) => {
                 // It was deleted or moved meanwhile; the others can still be searched.
                 page.warnings.push(error.to_string());
                 return Ok(None);
             }
         };
-        for line in &batch.lines {
+        for line in &lines {
             let Some(hit) = hit(line, query, &session) else {
                 continue;
             };
@@ -172,10 +175,6 @@ async fn of_session(
             }
             page.hits.push(hit);
         }
-        if batch.at_end {
-            return Ok(None);
-        }
-        position = batch.next;
     }
 }
 

@@ -13,8 +13,9 @@ use troupe_agents::roles::{RoleLibrary, TypeChoices};
 use troupe_agents::tree_access::{ModelChoice, SpawnCatalogue};
 use troupe_agents::{AgentsConfigurator, Family, RecoveryPolicy, RootDeps, TreeOptions};
 use troupe_engine::{
-    ConfigureError, EventStream, InstructionSettings, SessionClock, SessionConfigurator,
-    SessionDeps, SessionHandle, SessionOrigin, SessionSetup, SetupNotice, WindowSettings,
+    ConfigureError, EventStream, InstructionSettings, NoHost, SessionClock, SessionConfigurator,
+    SessionDeps, SessionHandle, SessionOrigin, SessionSetup, SetupNotice, SharedEncodings,
+    WindowSettings,
 };
 use troupe_mock_model::{MockServer, RecordedRequest, Screenplay};
 use troupe_model::{ProviderConfig, WireApi};
@@ -303,6 +304,7 @@ impl Stage {
             settings: self.settings.clone(),
             adjust: self.adjust.clone(),
             launcher: Launcher::new(LauncherOptions::default()),
+            encodings: Arc::default(),
         };
         SessionDeps {
             clock: self.clock.clone(),
@@ -367,6 +369,7 @@ struct StageConfigurator {
     adjust: Adjust,
     /// Shared by all agents of a tree, as in the program.
     launcher: Launcher,
+    encodings: Arc<SharedEncodings>,
 }
 
 #[async_trait]
@@ -422,7 +425,8 @@ impl SessionConfigurator for StageConfigurator {
                 git: None,
             },
             notices: self.settings.notices.clone(),
-            host: None,
+            host: Arc::new(NoHost::default()),
+            encodings: Arc::clone(&self.encodings),
             session_id: None,
             prompt_cache_key: None,
             forking_call: None,

@@ -356,23 +356,9 @@ fn nearest<'a>(name: &str, names: &[&'a str]) -> Option<&'a str> {
     let ranked = names
         .iter()
         .filter(is_plausible)
-        .map(|known| (distance(name, known), *known));
+        .map(|known| (strsim::levenshtein(name, known), *known));
     let (distance, known) = ranked.min()?;
     (distance <= known.len() / 3).then_some(known)
-}
-
-/// Counts the letters to add, drop or change to get from one name to the other.
-fn distance(a: &str, b: &str) -> usize {
-    let mut row: Vec<usize> = (0..=b.len()).collect();
-    for (i, from) in a.bytes().enumerate() {
-        let mut diagonal = std::mem::replace(&mut row[0], i + 1);
-        for (j, to) in b.bytes().enumerate() {
-            let changed = diagonal + usize::from(from != to);
-            diagonal = row[j + 1];
-            row[j + 1] = changed.min(diagonal + 1).min(row[j] + 1);
-        }
-    }
-    row[b.len()]
 }
 
 #[cfg(test)]

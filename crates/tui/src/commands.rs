@@ -189,25 +189,9 @@ pub fn slash_command(line: &str) -> Result<(SlashAction, &str), String> {
 fn nearest(name: &str) -> Option<&'static str> {
     let distances = COMMANDS
         .iter()
-        .map(|command| (distance(name, command.name), command.name));
+        .map(|command| (strsim::levenshtein(name, command.name), command.name));
     let (distance, near) = distances.min()?;
     (distance <= 2).then_some(near)
-}
-
-/// Returns how many letters have to be changed, added or left out.
-fn distance(a: &str, b: &str) -> usize {
-    let b: Vec<char> = b.chars().collect();
-    let mut row: Vec<usize> = (0..=b.len()).collect();
-    for (i, letter) in a.chars().enumerate() {
-        let mut diagonal = row[0];
-        row[0] = i + 1;
-        for (j, other) in b.iter().enumerate() {
-            let changed = diagonal + usize::from(letter != *other);
-            diagonal = row[j + 1];
-            row[j + 1] = changed.min(diagonal + 1).min(row[j] + 1);
-        }
-    }
-    row[b.len()]
 }
 
 #[cfg(test)]

@@ -99,6 +99,10 @@ const ROOMS: &[(&str, &[&str])] = &[
         ],
     ),
     (
+        "bench",
+        &["protocol", "mock-model", "store", "transport", "client"],
+    ),
+    (
         "testkit",
         &[
             "protocol",

@@ -9,7 +9,7 @@ const FILE_LINES_MAX: usize = 700;
 const STARTS_PROCESSES: &[(&str, &str)] = &[
     ("crates/process/", "the only door to processes"),
     (
-        "crates/cli/src/bench/",
+        "crates/bench/src/",
         "measures bare processes, and other programs beside ours",
     ),
     (

@@ -9,11 +9,14 @@ use tokio::task::JoinSet;
 use troupe_agents::{ChildArrival, ChildArrivals, TreeHandle};
 use troupe_engine::EventStream;
 use troupe_protocol::agent::{AgentStatus, SubagentLifecycle, SubagentSummary};
+use troupe_protocol::text::one_line;
 use troupe_protocol::{EventMsg, ItemId, SessionId, TurnItem};
 
 use super::tool_call;
-use crate::limits::{CHILD_NEWS_QUEUED_MAX, CHILD_SHOWN_BYTES_MAX, CHILD_STEP_BYTES};
-use crate::text::{OutputTail, one_line};
+use crate::limits::{
+    CHILD_NEWS_QUEUED_MAX, CHILD_SHOWN_BYTES_MAX, CHILD_STEP_BYTES, TITLE_CHARS_MAX,
+};
+use crate::text::OutputTail;
 
 /// Reads along with every child whose session is in memory.
 #[derive(Debug)]
@@ -181,7 +184,7 @@ fn created(child: &SubagentSummary) -> SessionUpdate {
         Some(about) => format!("{name}: {about}"),
         None => name,
     };
-    let call = ToolCall::new(call_id(child.session_id), one_line(&title))
+    let call = ToolCall::new(call_id(child.session_id), one_line(&title, TITLE_CHARS_MAX))
         .status(status(&child.status))
         .raw_input(json!({
             "agent_id": child.agent_id,

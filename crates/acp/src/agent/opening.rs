@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
+use crate::limits::TITLE_CHARS_MAX;
 use agent_client_protocol_schema::v1::{
     ListSessionsRequest, ListSessionsResponse, McpServer, SessionInfo,
 };
@@ -10,12 +11,12 @@ use serde_json::{Map, Value, json};
 use troupe_protocol::SessionId;
 use troupe_protocol::op::ConfigureSession;
 use troupe_protocol::session::TurnOverrides;
+use troupe_protocol::text::one_line;
 use troupe_server::{RootSession, SessionPool};
 use troupe_store::{ListQuery, SessionSummary};
 use troupe_transport::rpc::RpcError;
 
 use super::failure;
-use crate::text::one_line;
 
 /// Which session a client wants.
 #[derive(Debug, Clone)]
@@ -118,6 +119,6 @@ pub(super) async fn list(
 fn info(summary: &SessionSummary) -> SessionInfo {
     let title = summary.name.as_ref().or(summary.preview.as_ref());
     SessionInfo::new(summary.id.to_string(), Path::new(&summary.cwd))
-        .title(title.map(|title| one_line(title)))
+        .title(title.map(|title| one_line(title, TITLE_CHARS_MAX)))
         .updated_at(summary.updated.to_string())
 }

@@ -1,5 +1,6 @@
 //! Questions of a session, sent to the editor as permission requests.
 
+use crate::limits::TITLE_CHARS_MAX;
 use agent_client_protocol_schema::v1::{
     CLIENT_METHOD_NAMES, PermissionOption, PermissionOptionKind, RequestPermissionOutcome,
     RequestPermissionRequest, RequestPermissionResponse, SessionId, ToolCall, ToolCallUpdate,
@@ -12,11 +13,11 @@ use troupe_protocol::approval::{
 };
 use troupe_protocol::mcp::ElicitationRequest;
 use troupe_protocol::op::ElicitationDecision;
+use troupe_protocol::text::one_line;
 use troupe_protocol::{Op, PendingQuestion};
 
 use super::peer::EditorPeer;
 use super::tool_call;
-use crate::text::one_line;
 
 /// What the client said to one request.
 enum PermissionReply {
@@ -97,7 +98,7 @@ impl QuestionContext<'_> {
             };
             let id = format!("{}-{index}", request.call_id);
             // The title is cut: who answers reads all of it.
-            let call = ToolCall::new(id, one_line(&question.question));
+            let call = ToolCall::new(id, one_line(&question.question, TITLE_CHARS_MAX));
             let call = call.content(vec![tool_call::text(&question.question)]);
             let call = with_asking_agent(call, request.agent.as_ref(), Some(&question.header));
             match self.ask(call, options).await? {
@@ -122,7 +123,7 @@ impl QuestionContext<'_> {
         } else {
             let message = request.request["message"].as_str().unwrap_or_default();
             let title = format!("{}: {message}", request.server_name);
-            let call = ToolCall::new(request.id.0.clone(), one_line(&title));
+            let call = ToolCall::new(request.id.0.clone(), one_line(&title, TITLE_CHARS_MAX));
             let call = call.content(vec![tool_call::text(&title)]);
             let call = with_asking_agent(call, request.agent.as_ref(), None);
             let options = vec![
@@ -221,7 +222,7 @@ fn choices(question: &Question) -> Option<Vec<PermissionOption>> {
         };
         PermissionOption::new(
             option.value.clone(),
-            one_line(&name),
+            one_line(&name, TITLE_CHARS_MAX),
             PermissionOptionKind::AllowOnce,
         )
     };

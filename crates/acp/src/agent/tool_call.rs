@@ -12,10 +12,11 @@ use troupe_protocol::command::{FileChange, FileChanges, ParsedCommand, WorkStatu
 use troupe_protocol::item::{
     CommandExecutionItem, FileChangeItem, ImageViewItem, McpToolCallItem, ToolCallItem,
 };
+use troupe_protocol::text::one_line;
 
 use super::diff;
-use crate::limits::OUTPUT_SHOWN_BYTES_MAX;
-use crate::text::{one_line, tail};
+use crate::limits::{OUTPUT_SHOWN_BYTES_MAX, TITLE_CHARS_MAX};
+use crate::text::tail;
 
 /// Returns the call that an item is; none for what is said.
 pub(super) fn of(item: &TurnItem) -> Option<ToolCall> {
@@ -73,7 +74,7 @@ pub(super) fn of_command(
 ) -> ToolCall {
     let line = command_line(command);
     // The title is cut, and clients need not show the raw input: who agrees sees all of it.
-    ToolCall::new(id, one_line(&line))
+    ToolCall::new(id, one_line(&line, TITLE_CHARS_MAX))
         .kind(command_kind(parsed))
         .content(vec![text(format!("$ {line}"))])
         .locations(command_locations(parsed, &cwd))
@@ -157,7 +158,7 @@ fn changes_title(changes: &FileChanges) -> String {
                 ToolKind::Move => "Move",
                 _ => "Edit",
             };
-            one_line(&format!("{verb} {}", path.display()))
+            one_line(&format!("{verb} {}", path.display()), TITLE_CHARS_MAX)
         }
         (_, count) => format!("Edit {count} files"),
     }
@@ -179,7 +180,7 @@ fn changes_kind(changes: &FileChanges) -> ToolKind {
 fn mcp(item: &McpToolCallItem) -> ToolCall {
     let call = ToolCall::new(
         item.id.0.clone(),
-        one_line(&format!("{}: {}", item.server, item.tool)),
+        one_line(&format!("{}: {}", item.server, item.tool), TITLE_CHARS_MAX),
     )
     .name(item.tool.clone())
     .status(status(item.status))
@@ -204,12 +205,15 @@ fn said(result: &Value) -> Vec<ToolCallContent> {
 }
 
 fn tool(item: &ToolCallItem) -> ToolCall {
-    let call = ToolCall::new(item.id.0.clone(), one_line(&tool_title(item)))
-        .name(item.tool.clone())
-        .kind(tool_kind(&item.tool))
-        .status(status(item.status))
-        .locations(tool_locations(&item.arguments))
-        .raw_input(item.arguments.clone());
+    let call = ToolCall::new(
+        item.id.0.clone(),
+        one_line(&tool_title(item), TITLE_CHARS_MAX),
+    )
+    .name(item.tool.clone())
+    .kind(tool_kind(&item.tool))
+    .status(status(item.status))
+    .locations(tool_locations(&item.arguments))
+    .raw_input(item.arguments.clone());
     match &item.output {
         Some(text) => call.content(output(text)),
         None => call,
@@ -252,7 +256,7 @@ fn tool_locations(arguments: &Value) -> Vec<ToolCallLocation> {
 
 fn image(item: &ImageViewItem) -> ToolCall {
     let title = format!("View {}", item.path.display());
-    ToolCall::new(item.id.0.clone(), one_line(&title))
+    ToolCall::new(item.id.0.clone(), one_line(&title, TITLE_CHARS_MAX))
         .kind(ToolKind::Read)
         .status(ToolCallStatus::Completed)
         .locations(vec![ToolCallLocation::new(item.path.clone())])

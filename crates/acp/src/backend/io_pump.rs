@@ -68,7 +68,7 @@ impl IoPump {
             }
         }
         let end = match end {
-            PumpEnd::Exited(exit) => describe(&exit),
+            PumpEnd::Exited(exit) => exit.in_words(),
             PumpEnd::NotNeeded => "it was no longer needed".to_owned(),
             PumpEnd::TooLong => format!(
                 "it sent a message of more than {BACKEND_MESSAGE_BYTES_MAX} bytes and was ended"
@@ -265,14 +265,6 @@ fn words(chunk: ContentChunk) -> Option<TextPiece> {
             text: text.text,
         }),
         _ => None,
-    }
-}
-
-fn describe(exit: &ProcessExit) -> String {
-    match (exit.code, exit.signal) {
-        (Some(code), _) => format!("it exited with code {code}"),
-        (None, Some(signal)) => format!("it was ended by signal {signal}"),
-        (None, None) => "it ended".to_owned(),
     }
 }
 

@@ -1,5 +1,5 @@
 //! What an agent costs that has nothing to do: bytes on the heap, counted one by one. (The
-//! peak of a process, which `troupe bench` shows, tells of its busiest moment.)
+//! peak of a process, which `troupe-bench` shows, tells of its busiest moment.)
 //!
 //! To aim at, with 20 turns of history each: at most 64 KB for one whose session is in memory,
 //! its history not counted, and 2 KB for one whose session is not; from the wish for a child

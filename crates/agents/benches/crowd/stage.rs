@@ -15,8 +15,9 @@ use troupe_agents::tree_access::{
 };
 use troupe_agents::{AgentsConfigurator, Family, RecoveryPolicy, TreeHandle, TreeOptions};
 use troupe_engine::{
-    ConfigureError, EventStream, IdSource, InstructionSettings, SessionClock, SessionConfigurator,
-    SessionDeps, SessionHandle, SessionOrigin, SessionSetup, WindowSettings, spawn,
+    ConfigureError, EventStream, IdSource, InstructionSettings, NoHost, SessionClock,
+    SessionConfigurator, SessionDeps, SessionHandle, SessionOrigin, SessionSetup, SharedEncodings,
+    WindowSettings, spawn,
 };
 use troupe_model::{LanguageModel, ModelEvent, ModelRequest, ModelStream};
 use troupe_process::{Launcher, LauncherOptions};
@@ -68,6 +69,7 @@ impl Stage {
             model: Arc::new(Talker { turns, tell }),
             toolbox: toolbox(&dir),
             cwd: dir.path().to_owned(),
+            encodings: Arc::default(),
         });
         let limits = TreeLimits {
             max_agents: agents_max + 1,
@@ -194,6 +196,7 @@ struct Fixed {
     model: Arc<dyn LanguageModel>,
     toolbox: Toolbox,
     cwd: PathBuf,
+    encodings: Arc<SharedEncodings>,
 }
 
 #[async_trait]
@@ -226,7 +229,8 @@ impl SessionConfigurator for Fixed {
                 git: None,
             },
             notices: Vec::new(),
-            host: None,
+            host: Arc::new(NoHost::default()),
+            encodings: Arc::clone(&self.encodings),
             session_id: None,
             prompt_cache_key: None,
             forking_call: None,

@@ -3,11 +3,11 @@
 use serde::Serialize;
 use troupe_protocol::result::{StopReason, TaskResult};
 use troupe_protocol::spawn::CallbackConfig;
+use troupe_protocol::text::one_line;
 use troupe_protocol::{AgentId, SessionId, SubmissionId, TaskOutcome};
 use troupe_store::UnixMillis;
 
 use super::limits::{LAST_MESSAGE_BYTES_MAX, PROMPT_CHARS_MAX, REASON_CHARS_MAX};
-use crate::rights::one_line;
 use crate::tree_access::AgentView;
 
 /// The child whose task ended, as far as its result does not say it.

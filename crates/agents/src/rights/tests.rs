@@ -9,7 +9,7 @@ use troupe_protocol::policy::{CollaborationMode, SandboxMode};
 use troupe_protocol::spawn::{CallbackConfig, ChildInstructions, HistoryShare};
 use troupe_protocol::tree::CallbackMode;
 
-use super::{ParentRights, one_line, settle};
+use super::{ParentRights, settle};
 use example::{Offered, check, parent, persona, request, role, settled};
 
 #[test]
@@ -169,14 +169,6 @@ fn callbacks_are_inherited_unless_the_call_says_otherwise() {
 
 #[test]
 fn a_summary_is_the_beginning_of_the_text_in_one_line() {
-    let check = |text: &str, expected: &str| assert_eq!(one_line(text, 8), expected);
-    check("", "");
-    check(" a\n\tb ", "a b");
-    check("12345678", "12345678");
-    check("123456789", "12345678…");
-    check("1234567 9", "1234567…");
-    check("ééééééééé", "éééééééé…");
-
     let mut request = request();
     request.items = vec![
         UserInput::text("look\nat"),

@@ -58,7 +58,7 @@ impl ForeignAgents {
                 Ok(None) | Err(_) => session,
             };
             let story = restore::read(store, root).await;
-            found.take(&story.records);
+            found.take(&story.facts.records);
             let live = store.read_live(root).await.ok();
             next = live.and_then(|live| live.meta.forked_from_id);
         }

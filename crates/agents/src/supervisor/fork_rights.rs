@@ -27,14 +27,14 @@ impl SourceRights {
         place: AgentLocation,
     ) -> Result<Self, StoreError> {
         let mut story = restore::read(store, place.root).await;
-        story.sort();
+        story.facts.sort();
         let ceilings = RightsCeilings::default();
         let mut parents: BTreeMap<AgentId, (AgentId, SessionId)> = BTreeMap::new();
-        for record in &story.records {
+        for record in &story.facts.records {
             match &record.fact {
                 TreeFact::Born(birth) => {
                     parents.insert(birth.agent, (birth.parent, birth.session));
-                    if let Some(spec) = story.spec(birth.agent) {
+                    if let Some(spec) = story.facts.specs.get(&birth.agent) {
                         ceilings.born(birth.agent, Some(birth.parent), spec);
                     }
                 }

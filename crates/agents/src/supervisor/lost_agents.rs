@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 use troupe_protocol::agent::AgentStatus;
 use troupe_protocol::tree::TimeMs;
 use troupe_protocol::{AgentId, SessionId};
-use troupe_store::{LogPosition, SessionStore, StoreError};
+use troupe_store::{LogReader, SessionStore, StoreError};
 use troupe_tree::logged_lives::{LoggedLives, LostAgent};
 
 use super::{Supervisor, views};
@@ -64,18 +64,14 @@ impl Supervisor {
 /// Reads what the root's log told of the agents of its tree.
 async fn read_lives(store: &dyn SessionStore, root: SessionId) -> Result<LoggedLives, StoreError> {
     let mut told = LoggedLives::default();
-    let mut from = LogPosition(0);
-    loop {
-        let batch = store.read_all(root, from).await?;
+    let mut log = LogReader::new(root);
+    while let Some(lines) = log.next(store).await? {
         let of_agents = |kind: &&troupe_store::LogLine| kind.is("event_msg") || kind.is("agent");
-        for line in batch.lines.iter().filter(of_agents) {
+        for line in lines.iter().filter(of_agents) {
             // A line that cannot be read tells nothing; its damage is warned of elsewhere.
             let Ok(stamped) = line.record() else { continue };
             told.take(root, &stamped.record, TimeMs(stamped.timestamp.0));
         }
-        if batch.at_end {
-            return Ok(told);
-        }
-        from = batch.next;
     }
+    Ok(told)
 }

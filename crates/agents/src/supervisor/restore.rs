@@ -1,24 +1,23 @@
 //! An older tree is taken up from its logs: numbers, paths, notes, inboxes, watchdogs,
 //! statuses with their reasons.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet, VecDeque};
+use std::collections::{BTreeSet, HashMap, HashSet, VecDeque};
 use std::sync::Arc;
 
 use troupe_engine::{SessionOrder, result_after_crash};
 use troupe_protocol::agent::SubagentLifecycle;
-use troupe_protocol::result::{StopReason, TaskResult};
+use troupe_protocol::result::StopReason;
 use troupe_protocol::spawn::{ChildInstructions, SpawnSpec};
 use troupe_protocol::tree::{
-    AgentLine, AgentMessage, AgentMetadata, Interruption, MailSender, MessageId, TaskEnding,
-    TreeFact, TreeRecord,
+    Interruption, MailSender, MessageId, TaskEnding, TreeFact, TreeRecord,
 };
 use troupe_protocol::{AgentId, EventMsg, SessionId, SubmissionId};
 use troupe_store::{SessionStore, StoreError};
-use troupe_tree::Tree;
 use troupe_tree::agent::AgentLiveness;
 use troupe_tree::command::{MessageForm, SendCommand, SendUrgency, TreeAction};
 use troupe_tree::lifecycle::Lifecycle;
 use troupe_tree::logged_lives::without_a_task;
+use troupe_tree::{LoggedFacts, Tree};
 
 use super::fact_lines::FactContents;
 use super::handle::RecoveryPolicy;
@@ -35,17 +34,7 @@ const CONTINUE: &str = "The engine stopped while you were at work. What you had 
 /// Everything that the logs of a tree say.
 #[derive(Debug, Default)]
 pub(super) struct TreeLogs {
-    pub records: Vec<TreeRecord>,
-    /// The numbers of the facts so far. A line whose receipt was lost stands in two logs, or
-    /// twice in one.
-    known: HashSet<u64>,
-    specs: BTreeMap<AgentId, SpawnSpec>,
-    mail: HashMap<MessageId, AgentMessage>,
-    notes: BTreeMap<AgentId, Option<String>>,
-    names: BTreeMap<AgentId, Option<String>>,
-    /// Why an agent was asked to stop last.
-    stop_notes: BTreeMap<AgentId, Option<String>>,
-    results: HashMap<SessionId, Vec<TaskResult>>,
+    pub facts: LoggedFacts,
     /// Children that never got a log.
     unopened: Vec<SessionId>,
     /// Children whose log has no readable first line, and what is wrong with it.
@@ -64,21 +53,21 @@ impl Supervisor {
             self.warn(AgentId::ROOT, warning.clone());
         }
         let is_rooted = |record: &TreeRecord| matches!(record.fact, TreeFact::Rooted { .. });
-        if !story.records.iter().any(is_rooted) {
+        if !story.facts.records.iter().any(is_rooted) {
             // The lines were those of another tree.
             return self.plant_fork().await;
         }
-        story.sort();
+        story.facts.sort();
         let now = self.now().0;
-        for record in &story.records {
+        for record in &story.facts.records {
             self.watchdogs.fold(&record.fact, now);
         }
-        let order = LastOrders::of(&story.records);
-        let callback = KeptSettings::of(&story.records).callback;
-        let unbegun = without_a_task(&story.records);
+        let order = LastOrders::of(&story.facts.records);
+        let callback = KeptSettings::of(&story.facts.records).callback;
+        let unbegun = without_a_task(&story.facts.records);
         let may_be_lost = !unbegun.is_empty() || !story.unopened.is_empty();
         let limits = self.shared.settings().tree().limits;
-        let (tree, misfits) = Tree::restore(limits, std::mem::take(&mut story.records));
+        let (tree, misfits) = Tree::restore(limits, std::mem::take(&mut story.facts.records));
         self.tree = tree;
         for (record, misfit) in misfits {
             let message = format!(
@@ -150,19 +139,19 @@ impl Supervisor {
     }
 
     fn remember(&mut self, mut story: TreeLogs) {
-        share_prompts(story.specs.values_mut());
+        share_prompts(story.facts.specs.values_mut());
         for node in self.tree.memory().iter() {
-            let Some(spec) = story.specs.remove(&node.id) else {
+            let Some(spec) = story.facts.specs.remove(&node.id) else {
                 continue;
             };
             self.shared.ceilings.born(node.id, node.parent, &spec);
             let mut member = TreeMember::new(Arc::new(spec));
             member.has_log = !story.unopened.contains(&node.session);
-            member.note = story.notes.remove(&node.id).flatten();
-            member.name = story.names.remove(&node.id).flatten();
-            let asked = story.stop_notes.remove(&node.id).flatten();
-            member.stop_note = asked.filter(|_| node.stop.is_some());
-            for result in story.results.remove(&node.session).unwrap_or_default() {
+            member.note = story.facts.note(node.id).map(str::to_owned);
+            member.name = story.facts.name(node.id).map(str::to_owned);
+            let asked = story.facts.stop_note(node.id);
+            member.stop_note = asked.filter(|_| node.stop.is_some()).map(str::to_owned);
+            for result in story.facts.results.remove(&node.id).unwrap_or_default() {
                 member.has_answered |= result.stop != StopReason::Replaced;
                 member.usage += result.evidence.usage;
                 member.ran_ms = result.evidence.ran_ms();
@@ -170,14 +159,14 @@ impl Supervisor {
             }
             self.members.insert(node.id, Box::new(member));
             for envelope in node.inbox.iter() {
-                if let Some(message) = story.mail.remove(&envelope.id) {
+                if let Some(message) = story.facts.mail.remove(&envelope.id) {
                     self.mail.insert(envelope.id, message);
                 }
             }
         }
         let root = self.tree.get(AgentId::ROOT);
         for envelope in root.into_iter().flat_map(|root| root.inbox.iter()) {
-            if let Some(message) = story.mail.remove(&envelope.id) {
+            if let Some(message) = story.facts.mail.remove(&envelope.id) {
                 self.mail.insert(envelope.id, message);
             }
         }
@@ -335,7 +324,7 @@ pub(super) async fn read(store: &dyn SessionStore, root: SessionId) -> TreeLogs 
                 story.warnings.extend(lines.warnings);
                 let of_tree = lines.lines.into_iter().map(|(_, line)| line);
                 for line in of_tree.filter(|line| line.tree == root) {
-                    story.take(line, &mut open);
+                    open.extend(story.facts.take(line));
                 }
             }
             Err(StoreError::NotFound { .. }) => story.unopened.push(session),
@@ -361,73 +350,6 @@ impl TreeLogs {
                 Ok(false) => self.warnings.push(warning),
                 Err(error) => self.warnings.push(format!("{warning}; {error}")),
             }
-        }
-    }
-
-    fn take(&mut self, line: AgentLine, open: &mut VecDeque<SessionId>) {
-        let AgentLine {
-            record,
-            spec,
-            message,
-            result,
-            ..
-        } = line;
-        if !self.known.insert(record.order) {
-            return;
-        }
-        match &record.fact {
-            TreeFact::Born(birth) => {
-                open.push_back(birth.session);
-                if let Some(spec) = spec {
-                    self.specs.insert(birth.agent, *spec);
-                }
-                if let Some(first) = &birth.first {
-                    self.keep(first.id, message);
-                }
-            }
-            TreeFact::Sent { envelope, .. } => self.keep(envelope.id, message),
-            TreeFact::Ended { callback, .. } => {
-                if let Some(callback) = callback {
-                    self.keep(callback.id, message);
-                }
-                if let Some(result) = result {
-                    let results = self.results.entry(result.session_id).or_default();
-                    results.push(*result);
-                }
-            }
-            _ => {}
-        }
-        self.records.push(record);
-    }
-
-    /// Puts the facts of all logs into their order, and reads from them what the last one of
-    /// its kind says.
-    pub(super) fn sort(&mut self) {
-        self.records.sort_by_key(|record| record.order);
-        for record in &self.records {
-            match &record.fact {
-                TreeFact::Kept(AgentMetadata::Note { agent, note }) => {
-                    self.notes.insert(*agent, note.clone());
-                }
-                TreeFact::Kept(AgentMetadata::Name { agent, name }) => {
-                    self.names.insert(*agent, name.clone());
-                }
-                TreeFact::StopAsked { agent, note, .. } => {
-                    self.stop_notes.insert(*agent, note.clone());
-                }
-                _ => {}
-            }
-        }
-    }
-
-    /// Returns what an agent was made with.
-    pub(super) fn spec(&self, agent: AgentId) -> Option<&SpawnSpec> {
-        self.specs.get(&agent)
-    }
-
-    fn keep(&mut self, id: MessageId, message: Option<Box<AgentMessage>>) {
-        if let Some(message) = message {
-            self.mail.insert(id, *message);
         }
     }
 }

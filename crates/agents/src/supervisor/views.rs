@@ -6,6 +6,7 @@ use troupe_engine::{SessionActivity, SessionHost as _};
 use troupe_protocol::AgentId;
 use troupe_protocol::agent::AgentStatus;
 use troupe_protocol::spawn::HistoryShare;
+use troupe_protocol::text::one_line;
 use troupe_protocol::usage::TokenUsage;
 use troupe_tree::AgentRecord;
 use troupe_tree::agent::AgentLiveness;
@@ -128,9 +129,7 @@ fn initial_message_count(node: &AgentRecord, member: Option<&TreeMember>) -> Opt
 /// Returns the beginning of a text, in one line. Every agent keeps one, so it has no room to
 /// grow.
 pub(super) fn preview(text: &str) -> String {
-    let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
-    match line.char_indices().nth(PREVIEW_CHARS_MAX) {
-        Some((end, _)) => [&line[..end], "…"].concat(),
-        None => line,
-    }
+    let mut line = one_line(text, PREVIEW_CHARS_MAX);
+    line.shrink_to_fit();
+    line
 }

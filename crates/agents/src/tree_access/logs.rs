@@ -11,7 +11,7 @@ use std::collections::VecDeque;
 use serde_json::Value;
 use troupe_protocol::rollout::RolloutRecord;
 use troupe_protocol::{EventMsg, SessionId};
-use troupe_store::{LogPosition, SessionStore};
+use troupe_store::{LogReader, SessionStore, StoreError};
 
 use super::TreeError;
 use crate::limits::MOMENT_EVENTS_MAX;
@@ -48,16 +48,13 @@ pub(super) async fn read(
     session: SessionId,
     query: LogsQuery,
 ) -> Result<AgentLogs, TreeError> {
-    let mut from = LogPosition::default();
+    let mut log = LogReader::new(session);
     let mut newest = NewestMoments::new(query.limit);
     let mut is_own = false;
     let mut total_available = 0;
-    loop {
-        let batch = store
-            .read_all(session, from)
-            .await
-            .map_err(|error| TreeError::Storage(error.to_string()))?;
-        for line in &batch.lines {
+    let storage = |error: StoreError| TreeError::Storage(error.to_string());
+    while let Some(lines) = log.next(store).await.map_err(storage)? {
+        for line in &lines {
             // A line that cannot be read is reported by whoever resumes the session.
             let Ok(stamped) = line.record() else { continue };
             let RolloutRecord::EventMsg(event) = stamped.record else {
@@ -72,10 +69,6 @@ pub(super) async fn read(
                 newest.push(at, event.msg);
             }
         }
-        if batch.at_end || batch.next == from {
-            break;
-        }
-        from = batch.next;
     }
     Ok(AgentLogs {
         session,

@@ -32,9 +32,10 @@ use troupe_store::EmbeddedStore;
 use self::tree_listing::PrunedAgents;
 use crate::arguments::{ConfigOverrides, LayerSelection};
 use crate::commands::block_on;
-use crate::control::{ControlMode, ControlRequest, MessageUrgency};
+use crate::control::{ControlMode, ControlRequest};
 use crate::failure::{CommandFailure, Outcome};
 use crate::home::{TroupeHome, here};
+use troupe_protocol::link::query::MessageUrgency;
 
 #[derive(Debug, Args)]
 #[command(after_help = "ADDRESS says which agent is meant:

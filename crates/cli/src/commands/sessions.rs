@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 use clap::{Args, Subcommand, ValueEnum};
 use troupe_protocol::{Op, SessionId};
 use troupe_store::{
-    ArchivedFilter, EmbeddedStore, ListQuery, LogPosition, SessionStore, SessionSummary, SortKey,
+    ArchivedFilter, EmbeddedStore, ListQuery, LogReader, SessionStore, SessionSummary, SortKey,
 };
 
 use crate::arguments::{ConfigOverrides, LayerSelection};
@@ -330,13 +330,9 @@ async fn export(store: &dyn SessionStore, id: SessionId, output: Option<PathBuf>
         }
         None => Box::new(io::BufWriter::new(io::stdout().lock())),
     };
-    let mut position = LogPosition::default();
-    loop {
-        let batch = store
-            .read_all(id, position)
-            .await
-            .map_err(CommandFailure::failed)?;
-        for line in &batch.lines {
+    let mut log = LogReader::new(id);
+    while let Some(lines) = log.next(store).await.map_err(CommandFailure::failed)? {
+        for line in &lines {
             if is_for_eyes {
                 let line = String::from_utf8_lossy(&line.bytes);
                 sink.write_all(terminal::harmless_json(&line).as_bytes())?;
@@ -345,10 +341,6 @@ async fn export(store: &dyn SessionStore, id: SessionId, output: Option<PathBuf>
             }
             sink.write_all(b"\n")?;
         }
-        if batch.at_end {
-            break;
-        }
-        position = batch.next;
     }
     sink.flush()?;
     Ok(CommandExit::Success)

@@ -3,18 +3,15 @@
 
 use troupe_agents::TreeAccess;
 use troupe_agents::tree_access::{AgentScope, AgentView, StopOutcome, TreeError, TreeStopRequest};
-use troupe_protocol::agent::WaitingOn;
 use troupe_protocol::input::UserInput;
+use troupe_protocol::link::query::{MessageReceipt, MessageUrgency, StopExemption};
 use troupe_protocol::tree::{AgentMessage, Interruption};
 use troupe_protocol::{AgentId, StopVerb};
 use troupe_tree::command::{self, StopMode};
-use troupe_tree::effect::{self, HoldReason, StopSkipReason, UndeliverableReason};
+use troupe_tree::effect::{DeliveryReceipt, StopSkipReason, UndeliverableReason};
 use troupe_tree::{AgentAddressError, CurrentStatus};
 
-use super::request::{
-    ControlAnswer, ControlMode, ControlReceipt, ControlRequest, MessageUrgency, ReachedAgent,
-    UntouchedAgent,
-};
+use super::request::{ControlAnswer, ControlMode, ControlRequest, ReachedAgent};
 
 /// Does it. Trouble is an answer too.
 pub async fn act(desk: &TreeAccess, request: ControlRequest) -> ControlAnswer {
@@ -93,7 +90,7 @@ async fn stop(
         path: planned.view.path,
         action: planned.what,
     });
-    let skipped = skipped.into_iter().map(|planned| UntouchedAgent {
+    let skipped = skipped.into_iter().map(|planned| StopExemption {
         agent_id: planned.view.agent,
         path: planned.view.path,
         why: skip(planned.what).to_owned(),
@@ -141,34 +138,15 @@ fn message(text: &str) -> AgentMessage {
     }
 }
 
-fn receipt(receipt: effect::DeliveryReceipt) -> ControlReceipt {
+/// Returns what became of a message, with the command that helps.
+fn receipt(receipt: DeliveryReceipt) -> MessageReceipt {
     match receipt {
-        effect::DeliveryReceipt::Delivered => ControlReceipt::Delivered,
-        effect::DeliveryReceipt::Queued { position } => ControlReceipt::Queued { position },
-        effect::DeliveryReceipt::Held { why } => ControlReceipt::Held {
-            until: match why {
-                HoldReason::Waiting(WaitingOn::Approval) => "an approval is answered",
-                HoldReason::Waiting(WaitingOn::User) => "the user has answered it",
-                HoldReason::Waiting(WaitingOn::Child) => "its wait for a child is over",
-                HoldReason::Waiting(WaitingOn::Slot) => "a slot is free",
-                HoldReason::Waiting(WaitingOn::Model | WaitingOn::Tool | WaitingOn::RateLimit) => {
-                    "its present step is over"
-                }
-                HoldReason::Stopping => "its task has been interrupted",
-            }
-            .to_owned(),
+        DeliveryReceipt::Dead {
+            why: UndeliverableReason::Closed,
+        } => MessageReceipt::Dead {
+            why: "it is closed; `troupe agents resume` brings it back".to_owned(),
         },
-        effect::DeliveryReceipt::Dead { why } => ControlReceipt::Dead {
-            why: match why {
-                UndeliverableReason::Closed => {
-                    "it is closed; `troupe agents resume` brings it back"
-                }
-                UndeliverableReason::Pruned => "it was pruned; only its result is left",
-                UndeliverableReason::Lost => "its log is gone; spawn another agent for the work",
-                UndeliverableReason::Stopping => "it is being stopped; try again when it has ended",
-            }
-            .to_owned(),
-        },
+        other => other.told(),
     }
 }
 
@@ -176,8 +154,6 @@ fn receipt(receipt: effect::DeliveryReceipt) -> ControlReceipt {
 pub fn skip(why: StopSkipReason) -> &'static str {
     match why {
         StopSkipReason::Idle => "nothing to stop",
-        StopSkipReason::Active => "not finished; cancel or close it first",
-        StopSkipReason::AlreadyDone => "done already",
-        StopSkipReason::Unknown => "unknown",
+        other => other.told(),
     }
 }

@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 use troupe_protocol::agent::AgentCard;
 use troupe_protocol::approval::ReviewDecision;
+use troupe_protocol::link::query::{MessageReceipt, MessageUrgency, StopExemption};
 use troupe_protocol::{AgentId, CallId, SessionId, StopVerb};
 
 /// Of the lines below. A process answers its own version only: the other program on this
@@ -60,14 +61,6 @@ pub enum CommandNews {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum MessageUrgency {
-    Regular,
-    /// Takes the place of the running task.
-    Interrupt,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
 pub enum ControlMode {
     Act,
     /// Only tells what would be touched.
@@ -82,11 +75,11 @@ pub enum ControlAnswer {
     },
     Sent {
         to: Box<AgentCard>,
-        receipt: ControlReceipt,
+        receipt: MessageReceipt,
     },
     Stopped {
         touched: Vec<ReachedAgent>,
-        skipped: Vec<UntouchedAgent>,
+        skipped: Vec<StopExemption>,
     },
     Resumed {
         agents: Vec<AgentCard>,
@@ -99,32 +92,10 @@ pub enum ControlAnswer {
     },
 }
 
-/// What became of a message.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(tag = "receipt", rename_all = "snake_case")]
-pub enum ControlReceipt {
-    /// It starts a task now.
-    Delivered,
-    /// It will be taken; 1 is next.
-    Queued { position: usize },
-    /// It waits until this is over.
-    Held { until: String },
-    /// It was not taken.
-    Dead { why: String },
-}
-
 /// An agent that a stop reaches.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ReachedAgent {
     pub agent_id: AgentId,
     pub path: String,
     pub action: StopVerb,
-}
-
-/// An agent that a stop leaves as it is.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct UntouchedAgent {
-    pub agent_id: AgentId,
-    pub path: String,
-    pub why: String,
 }

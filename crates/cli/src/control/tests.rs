@@ -10,10 +10,11 @@ use tokio::net::{UnixListener, UnixStream};
 use troupe_protocol::{SessionId, StopVerb};
 
 use super::client::{ask, exchange};
+use super::line;
 use super::request::{ControlAnswer, ControlMode, ControlRequest, VERSION, VersionedLine};
 use super::server::answer;
 use super::socket::{self, ControlSocket};
-use super::{MessageUrgency, line};
+use troupe_protocol::link::query::MessageUrgency;
 
 fn root() -> SessionId {
     SessionId(uuid::Uuid::from_u128(7))

@@ -1,6 +1,8 @@
 //! The end of a task: its answer is judged, its result made, and both are written in one
 //! piece with the event that tells of it.
 
+use std::sync::Arc;
+
 use troupe_protocol::error::ErrorInfo;
 use troupe_protocol::event::{AbortReason, ErrorEvent, EventMsg};
 use troupe_protocol::result::{Evidence, StopReason, StructuredOutput, TaskResult};
@@ -106,9 +108,7 @@ impl Conversation {
                 "the task ends"
             );
         });
-        let Some(host) = self.host.clone() else {
-            return WriteBatch::default();
-        };
+        let host = Arc::clone(&self.host);
         let mut seen = std::mem::take(&mut task.seen);
         if let Some(fact) = files {
             seen.filed(fact);

@@ -1,5 +1,7 @@
 //! What the session tells the tree that it is a member of, and what it gets for it: the
-//! lines that belong in the same append. A session by itself tells nobody and gets none.
+//! lines that belong in the same append.
+
+use std::sync::Arc;
 
 use troupe_protocol::op::ReviewRequest;
 use troupe_protocol::rollout::RolloutRecord;
@@ -16,31 +18,25 @@ use crate::host::{
 use crate::inquiry::{AnswerRefusal, InquiryAnswer};
 use crate::task::{Task, TaskPhase};
 
-/// What a client is told who asks a lone session for a review.
-const NO_TREE: &str = "this session is not a member of an agent tree, which a review needs";
-
 impl Conversation {
     pub(super) fn tell_opened(&self) {
-        if let Some(host) = &self.host {
-            // Before it does anything it has used what its log says.
-            let usage = self.usage.total;
-            host.activity_handle().write(|shown| shown.usage = usage);
-            host.opened(OpenedSession {
-                session: self.id(),
-                orders: self.mailbox.orders(),
-                forked_from: self.meta.forked_from_id,
-                has_agents: self.has_agents,
-                context: self.context.clone(),
-                thread_note: self.thread_note.clone(),
-            });
-        }
+        // Before it does anything it has used what its log says.
+        let usage = self.usage.total;
+        let shown = self.host.activity_handle();
+        shown.write(|shown| shown.usage = usage);
+        self.host.opened(OpenedSession {
+            session: self.id(),
+            orders: self.mailbox.orders(),
+            forked_from: self.meta.forked_from_id,
+            has_agents: self.has_agents,
+            context: self.context.clone(),
+            thread_note: self.thread_note.clone(),
+        });
     }
 
     /// Tells the tree under which settings the session works: those below may do no more.
     pub(super) fn tell_settings(&self) {
-        if let Some(host) = &self.host {
-            host.settings(self.turn_context());
-        }
+        self.host.settings(self.turn_context());
     }
 
     /// Returns the settings of the running task with the rights that the agents above leave of
@@ -65,31 +61,27 @@ impl Conversation {
     }
 
     fn rights_under(&self, context: &TurnContext) -> Option<MemberRights> {
-        self.host.as_ref()?.rights(context)
+        self.host.rights(context)
     }
 
     /// Returns what is over when nothing runs in the tree below.
     pub(crate) fn tree_idle(&self) -> Option<Completion> {
-        self.host.as_ref()?.subtree_idle()
+        self.host.subtree_idle()
     }
 
     /// Has the tree below end, and returns what is over when it has.
     pub(crate) fn close_tree(&self) -> Option<Completion> {
-        self.host.as_ref()?.close_subtree()
+        self.host.close_subtree()
     }
 
     /// Tells who asked for it that a note or a name is not in the log.
     pub(crate) fn unrecorded(&self, what: &'static str, why: String) {
-        if let Some(host) = &self.host {
-            host.unrecorded(what, why);
-        }
+        self.host.unrecorded(what, why);
     }
 
     /// Tells who sees to the tree what a hook said against this agent.
     pub(super) fn hook_warned(&self, message: &str) {
-        if let Some(host) = &self.host {
-            host.hook_warned(message);
-        }
+        self.host.hook_warned(message);
     }
 
     pub(super) async fn starting(
@@ -97,46 +89,43 @@ impl Conversation {
         task: &SubmissionId,
         message: Option<MessageId>,
     ) -> Result<WriteBatch, StaleRequest> {
-        match self.host.clone() {
-            Some(host) => host.starting(task, message).await,
-            None => Ok(WriteBatch::default()),
-        }
+        let host = Arc::clone(&self.host);
+        host.starting(task, message).await
     }
 
     pub(super) async fn taking(
         &mut self,
         messages: &[MessageId],
     ) -> Result<WriteBatch, StaleRequest> {
-        match self.host.clone() {
-            Some(host) if !messages.is_empty() => host.taking(messages).await,
-            _ => Ok(WriteBatch::default()),
+        if messages.is_empty() {
+            return Ok(WriteBatch::default());
         }
+        let host = Arc::clone(&self.host);
+        host.taking(messages).await
     }
 
     pub(super) async fn claiming(&mut self, claims: Vec<DeliveryClaim>) -> WriteBatch {
-        match self.host.clone() {
-            Some(host) if !claims.is_empty() => host.claiming(claims).await,
-            _ => WriteBatch::default(),
+        if claims.is_empty() {
+            return WriteBatch::default();
         }
+        let host = Arc::clone(&self.host);
+        host.claiming(claims).await
     }
 
     pub(super) async fn subtree_summary(&mut self) -> Option<String> {
-        let host = self.host.clone()?;
+        let host = Arc::clone(&self.host);
         host.describe_subtree().await
     }
 
     pub(super) fn asking(&mut self, call_id: &CallId) {
-        if let Some(host) = self.host.clone()
-            && let Some(question) = self.calls().and_then(|calls| calls.question(call_id))
-        {
+        let host = Arc::clone(&self.host);
+        if let Some(question) = self.calls().and_then(|calls| calls.question(call_id)) {
             host.question_asked(call_id, question);
         }
     }
 
     pub(super) fn answered(&self, call_id: &CallId, word: &InquiryAnswer) {
-        if let Some(host) = &self.host {
-            host.question_answered(call_id, word);
-        }
+        self.host.question_answered(call_id, word);
     }
 
     /// Passes on the answer to a question of another agent.
@@ -145,10 +134,8 @@ impl Conversation {
         call_id: CallId,
         word: InquiryAnswer,
     ) -> Result<(), AnswerRefusal> {
-        match self.host.clone() {
-            Some(host) => host.decide(call_id.as_str(), word).await,
-            None => Err(AnswerRefusal::Unknown { id: call_id.0 }),
-        }
+        let host = Arc::clone(&self.host);
+        host.decide(call_id.as_str(), word).await
     }
 
     /// Has the tree review something. Returns why it does not.
@@ -157,29 +144,23 @@ impl Conversation {
         id: &SubmissionId,
         request: ReviewRequest,
     ) -> Result<(), String> {
-        match self.host.clone() {
-            Some(host) => host.review(id, request).await,
-            None => Err(NO_TREE.to_owned()),
-        }
+        let host = Arc::clone(&self.host);
+        host.review(id, request).await
     }
 
     /// Shows what the session is doing from now on.
     pub(super) fn set_activity(&self, doing: ActivityKind) {
-        if let Some(host) = &self.host {
-            let pulse = SessionActivity {
-                doing,
-                progress_at_ms: self.clock.now_ms(),
-                usage: self.usage.total,
-            };
-            host.activity_handle().write(|shown| *shown = pulse);
-        }
+        let pulse = SessionActivity {
+            doing,
+            progress_at_ms: self.clock.now_ms(),
+            usage: self.usage.total,
+        };
+        self.host.activity_handle().write(|shown| *shown = pulse);
     }
 
     /// Shows which calls run.
     pub(super) fn show_calls(&mut self) {
-        if self.host.is_some()
-            && let Some(calls) = self.calls()
-        {
+        if let Some(calls) = self.calls() {
             let tools = calls.running_tools();
             self.set_activity(ActivityKind::Tools(tools));
         }
@@ -187,7 +168,7 @@ impl Conversation {
 
     /// Tells the tree of a new headline of the model's reasoning, if there is one.
     pub(super) fn report_headline(&mut self) {
-        let (Some(host), Some(task)) = (&self.host, &mut self.task) else {
+        let Some(task) = &mut self.task else {
             return;
         };
         let TaskPhase::Sampling { response, .. } = &mut task.phase else {
@@ -197,7 +178,7 @@ impl Conversation {
             return;
         };
         if task.headline.as_ref() != Some(&headline) {
-            host.reasoning(&headline);
+            self.host.reasoning(&headline);
             task.headline = Some(headline);
         }
     }

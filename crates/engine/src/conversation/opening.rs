@@ -6,6 +6,7 @@ use troupe_protocol::event::{AbortReason, EventMsg, SessionConfigured, TurnAbort
 use troupe_protocol::op::ConfigureSession;
 use troupe_protocol::rollout::{RolloutRecord, SessionMeta};
 use troupe_protocol::spawn::AnsweredCall;
+use troupe_protocol::text::error_chain;
 use troupe_protocol::{CallId, SubmissionId};
 use troupe_store::{SessionLog, SessionStore, StoreError};
 
@@ -19,8 +20,6 @@ use crate::events::{LogSegment, SegmentOrigin};
 use crate::inquiry::InquiryAnswer;
 use crate::mailbox::Mailbox;
 use crate::resume::{MISSING_ANSWER, ResumedState, UnfinishedWork, fold};
-use crate::session::describe;
-use crate::sharing;
 
 /// What a call that the engine did not survive is answered with.
 const CRASH_ANSWER: &str =
@@ -144,7 +143,7 @@ impl Conversation {
         if let Some(old) = before.log
             && let Err(error) = old.close().await
         {
-            let message = format!("the session before was not closed: {}", describe(&error));
+            let message = format!("the session before was not closed: {}", error_chain(&error));
             out.publish_unrecorded(id, vec![EventMsg::Warning { message }]);
         }
         conversation.tell_opened();
@@ -189,7 +188,7 @@ impl Conversation {
         folded: ResumedState,
     ) -> Self {
         Self {
-            toolset: sharing::tools(&setup.tools),
+            toolset: setup.encodings.tools(&setup.tools),
             tools: Arc::new(setup.tools),
             reinstructs: false,
             listings: PendingListings::default(),
@@ -216,6 +215,7 @@ impl Conversation {
             untold: Vec::new(),
             shells: super::user_shell::UserShells::default(),
             host: setup.host,
+            encodings: setup.encodings,
             prompt_cache_key: setup
                 .prompt_cache_key
                 .unwrap_or_else(|| meta.id.to_string()),
@@ -287,7 +287,7 @@ impl Conversation {
         setup: SessionSetup,
     ) -> Result<(), StoreError> {
         self.tools.shutdown().await;
-        self.toolset = sharing::tools(&setup.tools);
+        self.toolset = setup.encodings.tools(&setup.tools);
         self.tools = Arc::new(setup.tools);
         self.model = setup.model;
         self.models.forget();
@@ -297,6 +297,7 @@ impl Conversation {
         self.instructions = setup.instructions;
         self.window = setup.window;
         self.host = setup.host;
+        self.encodings = setup.encodings;
         self.context = setup.context.with(request.overrides);
         self.tell_configured(out, id)?;
         for notice in setup.notices {

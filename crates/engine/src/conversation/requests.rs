@@ -47,9 +47,7 @@ impl Conversation {
     /// Answers every open question as one that nobody answers, and all that will be asked.
     pub(crate) async fn refuse_questions(&mut self, out: &mut Emitter) -> Result<(), StoreError> {
         self.unattended = true;
-        if let Some(host) = &self.host {
-            host.unattended();
-        }
+        self.host.unattended();
         let open = self.calls().map(|calls| calls.refusals());
         for (call_id, word) in open.unwrap_or_default() {
             self.record_answer(out, &call_id, word).await?;
@@ -118,8 +116,7 @@ impl Conversation {
         call_id: &CallId,
         word: InquiryAnswer,
     ) -> Result<(), StoreError> {
-        let host = self.host.clone();
-        if host.is_some_and(|host| host.question_settled(call_id, &word)) {
+        if self.host.question_settled(call_id, &word) {
             return Ok(());
         }
         self.record_answer(out, call_id, word).await

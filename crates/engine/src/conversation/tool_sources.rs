@@ -22,7 +22,6 @@ use crate::emit::Emitter;
 use crate::limits::LISTINGS_MAX;
 use crate::mailbox::Mailbox;
 use crate::session::SessionInput;
-use crate::sharing;
 use crate::task::{StopCause, TaskPhase};
 
 /// What the work beside the loop brings.
@@ -111,7 +110,7 @@ impl Conversation {
             return self.stop(out, stop).await;
         }
         self.tools = Arc::new(self.tools.with_gathered_tools(gathered));
-        self.toolset = sharing::tools(&self.tools);
+        self.toolset = self.encodings.tools(&self.tools);
         if let Some(task) = &mut self.task {
             task.enter(TaskPhase::Starting);
         }

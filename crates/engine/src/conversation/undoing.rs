@@ -15,7 +15,7 @@ use troupe_protocol::history::ResponseItem;
 use troupe_protocol::rollout::{RewindReason, RewindRecord, RolloutRecord};
 use troupe_protocol::undo::{FileFact, UndoCompleted, UndoRequest};
 use troupe_protocol::{SessionId, SubmissionId};
-use troupe_store::{LogPosition, SessionStore, StoreError};
+use troupe_store::{LogReader, SessionStore, StoreError};
 use troupe_tools::undo::{
     EndedTask, NothingToUndo, UndoEntry, UndoExtent, UndoLedger, UndoPlan, UndoRecorder,
 };
@@ -257,21 +257,17 @@ async fn file_facts(
     session: SessionId,
 ) -> Result<Vec<FileFact>, StoreError> {
     let mut facts = Vec::new();
-    let mut from = LogPosition::default();
-    loop {
-        let batch = store.read_all(session, from).await?;
-        let lines = batch.lines.iter().filter(|line| line.is("files"));
+    let mut log = LogReader::new(session);
+    while let Some(lines) = log.next(store).await? {
+        let lines = lines.iter().filter(|line| line.is("files"));
         // A line that cannot be read was told of when the session was opened.
         let records = lines.filter_map(|line| line.record().ok());
         facts.extend(records.filter_map(|stamped| match stamped.record {
             RolloutRecord::Files(fact) => Some(*fact),
             _ => None,
         }));
-        if batch.at_end {
-            return Ok(facts);
-        }
-        from = batch.next;
     }
+    Ok(facts)
 }
 
 fn told(plan: &UndoPlan, turns: Vec<SubmissionId>, notes: Vec<String>) -> UndoCompleted {

@@ -12,7 +12,7 @@ use troupe_protocol::link::SecretDigest;
 use troupe_protocol::op::Op;
 use troupe_protocol::rollout::{RolloutRecord, SubmittedTask};
 use troupe_protocol::{ClientId, EventMsg, SessionId, SubmissionId};
-use troupe_store::{LogPosition, SessionStore, StoreError};
+use troupe_store::{LogReader, SessionStore, StoreError};
 
 use crate::limits::SUBMISSIONS_KNOWN_MAX;
 
@@ -65,21 +65,18 @@ impl KnownIds {
         if self.read == Some(session) {
             return Ok(());
         }
-        let mut from = LogPosition(0);
+        let mut log = LogReader::new(session);
         let mut asked = VecDeque::new();
-        loop {
-            let batch = store.read_all(session, from).await?;
-            let lines = batch.lines.iter();
-            for line in lines.filter(|line| line.is("submitted") || line.is("event_msg")) {
+        while let Some(lines) = log.next(store).await? {
+            for line in lines
+                .iter()
+                .filter(|line| line.is("submitted") || line.is("event_msg"))
+            {
                 // A line that cannot be read tells nothing; its damage is warned of elsewhere.
                 if let Ok(stamped) = line.record() {
                     self.take(stamped.record, &mut asked);
                 }
             }
-            if batch.at_end || batch.next == from {
-                break;
-            }
-            from = batch.next;
         }
         self.read = Some(session);
         Ok(())

@@ -4,9 +4,10 @@ use std::ops::ControlFlow;
 
 use troupe_protocol::EventMsg;
 use troupe_protocol::op::{Op, Submission};
+use troupe_protocol::text::error_chain;
 use troupe_store::StoreError;
 
-use super::{Flow, SessionActor, describe};
+use super::{Flow, SessionActor};
 use crate::host::SessionOrder;
 
 impl SessionActor {
@@ -31,7 +32,7 @@ impl SessionActor {
                 if let (Err(error), Some(what), Some(conversation)) =
                     (&done, what, &self.conversation)
                 {
-                    conversation.unrecorded(what, describe(error));
+                    conversation.unrecorded(what, error_chain(error));
                 }
                 return done;
             }

@@ -10,10 +10,11 @@ use troupe_protocol::mcp::ElicitationResponse;
 use troupe_protocol::op::{ConfigureSession, Op, Submission};
 use troupe_protocol::rollout::{RolloutRecord, SubmittedTask};
 use troupe_protocol::session::TurnOverrides;
+use troupe_protocol::text::error_chain;
 use troupe_store::StoreError;
 
 use super::known_ids::{SubmissionSource, begins_task};
-use super::{DeferredInput, Flow, SessionActor, describe};
+use super::{DeferredInput, Flow, SessionActor};
 use crate::conversation::{Conversation, NewTask, ResumePoint, TaskRequester, check_model};
 use crate::deps::SessionSetup;
 use crate::inquiry::InquiryAnswer;
@@ -321,7 +322,7 @@ impl SessionActor {
                 });
                 Ok(())
             }
-            Err(error) => self.refuse(&id, error_info(&error), &describe(&error)),
+            Err(error) => self.refuse(&id, error_info(&error), &error_chain(&error)),
         }
     }
 

@@ -9,7 +9,7 @@ use troupe_protocol::approval::{
 use troupe_protocol::op::ElicitationDecision;
 use troupe_protocol::rollout::RolloutRecord;
 use troupe_protocol::{Op, PendingQuestion, SessionId};
-use troupe_store::{LogLine, LogPosition, SessionStore};
+use troupe_store::{LogLine, LogReader, SessionStore};
 
 use super::error::SessionToolError;
 use crate::limits::MCP_LINE_HEAD_BYTES;
@@ -90,10 +90,9 @@ pub(super) async fn open(
     upto: u64,
 ) -> Result<Vec<PendingQuestion>, SessionToolError> {
     let mut open: Vec<PendingQuestion> = Vec::new();
-    let mut from = LogPosition::default();
-    loop {
-        let batch = store.read_all(root, from).await?;
-        for line in batch.lines.iter().filter(|line| may_ask(line)) {
+    let mut log = LogReader::new(root);
+    while let Some(lines) = log.next(store).await? {
+        for line in lines.iter().filter(|line| may_ask(line)) {
             // A line that cannot be read is reported by whoever resumes the session.
             let Ok(stamped) = line.record() else { continue };
             if let RolloutRecord::EventMsg(event) = stamped.record {
@@ -105,11 +104,8 @@ pub(super) async fn open(
                 }
             }
         }
-        if batch.at_end || batch.next == from {
-            return Ok(open);
-        }
-        from = batch.next;
     }
+    Ok(open)
 }
 
 /// Most of a log is about other things, which need not be read to be known.

@@ -7,7 +7,7 @@ use troupe_protocol::result::{Evidence, StopReason, StructuredOutput, TaskResult
 use troupe_protocol::rollout::RolloutRecord;
 use troupe_protocol::tree::{MessageMetadata, TreeFact};
 use troupe_protocol::{EventMsg, SessionId, TaskOutcome};
-use troupe_store::{LogLine, LogPosition, SessionStore, StoreError, UnixMillis};
+use troupe_store::{LogLine, LogReader, SessionStore, StoreError, UnixMillis};
 
 use super::answers::{
     CallbackAnswer, CommandAnswer, EvidenceAnswer, FileAnswer, OutputAnswer, TaskAnswer, TaskList,
@@ -114,23 +114,19 @@ pub(super) async fn read(
     session: SessionId,
 ) -> Result<Vec<TaskAnswer>, SessionToolError> {
     let mut tasks = Vec::new();
-    let mut from = LogPosition::default();
+    let mut log = LogReader::new(session);
     loop {
-        let batch = match store.read_all(session, from).await {
-            Ok(batch) => batch,
-            Err(StoreError::NotFound { .. }) => return Ok(tasks),
+        let lines = match log.next(store).await {
+            Ok(Some(lines)) => lines,
+            Ok(None) | Err(StoreError::NotFound { .. }) => return Ok(tasks),
             Err(error) => return Err(error.into()),
         };
-        for line in batch.lines.iter().filter(|line| is_about_tasks(line)) {
+        for line in lines.iter().filter(|line| is_about_tasks(line)) {
             // A line that cannot be read is reported by whoever resumes the session.
             if let Ok(stamped) = line.record() {
                 take(&mut tasks, session, stamped.timestamp, stamped.record);
             }
         }
-        if batch.at_end || batch.next == from {
-            return Ok(tasks);
-        }
-        from = batch.next;
     }
 }
 

@@ -9,7 +9,7 @@ use troupe_protocol::SessionId;
 use troupe_protocol::history::{ContentItem, ResponseItem, SummaryPart, ToolOutputBody};
 use troupe_protocol::rollout::RolloutRecord;
 use troupe_protocol::tree::MessageMetadata;
-use troupe_store::{ListQuery, LogPosition, SessionStore, StoreError};
+use troupe_store::{ListQuery, LogPosition, LogReader, SessionStore, StoreError};
 
 use crate::limits::{MCP_OUTPUT_CHARS_MAX, MCP_PAGE_BYTES_MAX};
 
@@ -96,10 +96,9 @@ pub(super) async fn read(
     let page = TranscriptPage::parse(uri)?;
     let session = store.resolve(&page.session).await.map_err(refused)?;
     let mut text = String::new();
-    let mut from = page.after;
-    'pages: loop {
-        let batch = store.read_all(session, from).await.map_err(refused)?;
-        for line in &batch.lines {
+    let mut log = LogReader::after(session, page.after);
+    'pages: while let Some(lines) = log.next(store).await.map_err(refused)? {
+        for line in &lines {
             if text.len() > MCP_PAGE_BYTES_MAX {
                 let next = format!("{}?after={}", address(session), line.start);
                 write!(text, "\n---\nThe transcript goes on: {next}\n")
@@ -111,10 +110,6 @@ pub(super) async fn read(
                 section(&mut text, &stamped.record);
             }
         }
-        if batch.at_end || batch.next == from {
-            break;
-        }
-        from = batch.next;
     }
     Ok(ResourceText {
         mime_type: MIME_TYPE,

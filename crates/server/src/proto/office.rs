@@ -22,7 +22,7 @@ use troupe_protocol::rollout::RolloutRecord;
 use troupe_protocol::session::{TurnContext, TurnOverrides};
 use troupe_protocol::tree::{AgentMessage, CallbackMode, OnParentInterrupt};
 use troupe_protocol::{AgentId, Event, EventMsg, Op, SessionId, Submission, SubmissionId};
-use troupe_store::{AgentLocation, LogPosition, MailRow, MailState, SessionStore};
+use troupe_store::{AgentLocation, LogReader, MailRow, MailState, SessionStore};
 use troupe_tree::command::{self, StopMode};
 use uuid::Uuid;
 
@@ -344,14 +344,11 @@ impl Follower<'_> {
     /// Tells what stands in the log of the agent and was said by it: what a fork copied from
     /// another one is left out.
     async fn read_log(&mut self, store: &dyn SessionStore) -> Result<(), Unheard> {
-        let mut from = LogPosition::default();
+        let mut log = LogReader::new(self.session);
         let mut is_own = false;
-        loop {
-            // One that never ran has no log; its events come when it does.
-            let Ok(batch) = store.read_all(self.session, from).await else {
-                return Ok(());
-            };
-            for line in &batch.lines {
+        // One that never ran has no log; its events come when it does.
+        while let Ok(Some(lines)) = log.next(store).await {
+            for line in &lines {
                 let Ok(stamped) = line.record() else { continue };
                 let RolloutRecord::EventMsg(event) = stamped.record else {
                     continue;
@@ -363,11 +360,8 @@ impl Follower<'_> {
                     }
                 }
             }
-            if batch.at_end || batch.next == from {
-                return Ok(());
-            }
-            from = batch.next;
         }
+        Ok(())
     }
 
     async fn pass_on(&mut self, mut events: EventStream) -> Result<(), Unheard> {

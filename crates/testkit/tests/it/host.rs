@@ -37,7 +37,7 @@ fn tree_on(stage: Stage) -> Tree {
     let member = Arc::clone(&host);
     let stage = stage
         .keeping_in(Arc::new(store.clone()))
-        .adjusting(move |setup| setup.host = Some(member.clone()));
+        .adjusting(move |setup| setup.host = member.clone());
     Tree { stage, host, store }
 }
 

@@ -15,7 +15,7 @@ use std::sync::Arc;
 use troupe_protocol::rollout::{EventRecord, RolloutRecord};
 use troupe_protocol::session::TurnContext;
 use troupe_protocol::{Event, EventMsg, SessionId, project};
-use troupe_store::LogPosition;
+use troupe_store::LogReader;
 use troupe_testkit::{Actor, Stage};
 
 const GO: &str = r#"{"type":"user_turn","items":[{"type":"text","text":"go"}]}"#;
@@ -86,10 +86,9 @@ fn is_live(msg: &EventMsg) -> bool {
 /// Returns the events of a log, with the older names that follow from them.
 async fn recorded(stage: &Stage, session: SessionId) -> BTreeMap<u64, EventMsg> {
     let mut events = BTreeMap::new();
-    let mut from = LogPosition(0);
-    loop {
-        let batch = stage.store().read_all(session, from).await.unwrap();
-        for line in &batch.lines {
+    let mut log = LogReader::new(session);
+    while let Some(lines) = log.next(&*stage.store()).await.unwrap() {
+        for line in &lines {
             if let RolloutRecord::EventMsg(EventRecord { seq, msg, .. }) =
                 line.record().unwrap().record
             {
@@ -105,11 +104,8 @@ async fn recorded(stage: &Stage, session: SessionId) -> BTreeMap<u64, EventMsg> 
                 events.extend((seq..).zip(std::iter::once(msg).chain(older)));
             }
         }
-        if batch.at_end {
-            return events;
-        }
-        from = batch.next;
     }
+    events
 }
 
 /// What a client knows of a session's settings.

@@ -35,23 +35,8 @@ fn nearest<'a>(name: &str, known: &'a [String]) -> Option<&'a str> {
     let edits_max = (name.chars().count() / 3).max(1);
     known
         .iter()
-        .map(|candidate| (edits(name, candidate), candidate.as_str()))
+        .map(|candidate| (strsim::levenshtein(name, candidate), candidate.as_str()))
         .filter(|(edits, _)| *edits <= edits_max)
         .min()
         .map(|(_, candidate)| candidate)
-}
-
-/// Returns how many characters must be added, removed or changed to make `a` of `b`.
-fn edits(a: &str, b: &str) -> usize {
-    let mut row: Vec<usize> = (0..=b.chars().count()).collect();
-    for (above, from) in a.chars().enumerate() {
-        let mut diagonal = row[0];
-        row[0] = above + 1;
-        for (left, to) in b.chars().enumerate() {
-            let change = diagonal + usize::from(from != to);
-            diagonal = row[left + 1];
-            row[left + 1] = change.min(diagonal + 1).min(row[left] + 1);
-        }
-    }
-    row[b.chars().count()]
 }

@@ -6,12 +6,12 @@ use async_trait::async_trait;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
+use troupe_protocol::text::one_line;
 use troupe_protocol::tool::ToolSpec;
 use troupe_tools::{Tool, ToolConcurrency, ToolInvocation, ToolOutput, arguments};
 
 use crate::families::child::{self, CancelOutcome};
 use crate::families::tool_call;
-use crate::rights::one_line;
 use crate::tree_access::{TreeAccess, TreeError};
 
 use super::limits::REASON_CHARS_MAX;

@@ -10,11 +10,11 @@ use troupe_protocol::CallId;
 use troupe_protocol::agent::AgentOrigin;
 use troupe_protocol::input::is_blank;
 use troupe_protocol::spawn::HistoryShare;
+use troupe_protocol::text::one_line;
 use troupe_protocol::tool::ToolSpec;
 use troupe_tools::{CallContext, Tool, ToolConcurrency, ToolInvocation, ToolOutput, arguments};
 
 use crate::families::tool_call;
-use crate::rights::one_line;
 use crate::tree_access::{ForkAnswer, ForkSide, SpawnRequest, TreeAccess, TreeError};
 
 use super::limits::SUMMARY_CHARS_MAX;

@@ -2,10 +2,10 @@
 
 use serde_json::{Map, Value, json};
 use troupe_protocol::spawn::SpawnSpec;
+use troupe_protocol::text::one_line;
 use troupe_tree::status::CurrentStatus;
 
 use crate::families::shape;
-use crate::rights::one_line;
 use crate::tree_access::{AgentView, SpawnedAgent};
 
 use super::limits::LABEL_CHARS_MAX;

@@ -7,6 +7,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use troupe_protocol::input::{UserInput, is_blank};
+use troupe_protocol::text::one_line;
 use troupe_protocol::tool::ToolSpec;
 use troupe_protocol::tree::AgentMessage;
 use troupe_protocol::{AgentId, StopVerb};
@@ -16,7 +17,6 @@ use troupe_tree::effect::DeliveryReceipt;
 
 use crate::families::address::AddressArgument;
 use crate::families::{shape, tool_call};
-use crate::rights::one_line;
 use crate::tree_access::{AgentView, SendOutcome, TreeAccess, TreeError, TreeStopRequest};
 
 use super::limits::SUMMARY_CHARS_MAX;

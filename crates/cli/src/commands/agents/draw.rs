@@ -5,6 +5,7 @@ use std::io;
 
 use troupe_protocol::AgentId;
 use troupe_protocol::agent::{AgentCard, AgentStatus};
+use troupe_protocol::text::one_line;
 use unicode_width::UnicodeWidthStr as _;
 
 use super::screen::RedrawnScreen;
@@ -323,15 +324,6 @@ pub fn colour(status: &AgentStatus, text: &str, style: TextStyle) -> String {
 fn preview(status: &AgentStatus) -> Option<String> {
     let line = one_line(status.text()?, SHOWN_PREVIEW_CHARS_MAX);
     (!line.is_empty()).then_some(line)
-}
-
-/// Returns the beginning of a text, in one line.
-pub fn one_line(text: &str, chars_max: usize) -> String {
-    let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
-    match line.char_indices().nth(chars_max) {
-        Some((end, _)) => format!("{}…", &line[..end]),
-        None => line,
-    }
 }
 
 /// Returns how long something lasts, in its largest unit.

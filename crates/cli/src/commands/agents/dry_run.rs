@@ -10,8 +10,9 @@ use troupe_tree::{Tree, TreeLimits};
 use super::address::AgentTarget;
 use crate::control::ControlAnswer;
 use crate::control::act::skip;
-use crate::control::request::{ReachedAgent, UntouchedAgent};
+use crate::control::request::ReachedAgent;
 use crate::failure::CommandFailure;
+use troupe_protocol::link::query::StopExemption;
 
 pub fn stop(target: &AgentTarget, verb: StopVerb) -> Result<ControlAnswer, CommandFailure> {
     let (mut tree, _) = Tree::restore(TreeLimits::default(), target.tree.records());
@@ -54,7 +55,7 @@ pub fn stop(target: &AgentTarget, verb: StopVerb) -> Result<ControlAnswer, Comma
             .collect(),
         skipped: skipped
             .into_iter()
-            .map(|skipped| UntouchedAgent {
+            .map(|skipped| StopExemption {
                 agent_id: skipped.agent,
                 path: path(skipped.agent),
                 why: skip(skipped.why).to_owned(),

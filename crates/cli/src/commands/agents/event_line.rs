@@ -4,9 +4,10 @@ use troupe_protocol::agent::SubagentLifecycle;
 use troupe_protocol::command::WorkStatus;
 use troupe_protocol::input::UserInput;
 use troupe_protocol::item::{CommandExecutionItem, FileChangeItem, UserMessageItem};
+use troupe_protocol::text::one_line;
 use troupe_protocol::{EventMsg, TurnItem};
 
-use super::draw::{self, one_line};
+use super::draw;
 use crate::exec::command_line;
 use crate::limits::SHOWN_LINE_CHARS_MAX;
 use crate::style::TextStyle;

@@ -1,21 +1,18 @@
 //! A tree as its logs tell it. Reading further costs what was added, so that a tree can be
 //! watched while another process runs it.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap};
 
 use troupe_protocol::agent::{AgentCard, AgentMaking, AgentStatus, TokenSums};
 use troupe_protocol::result::TaskResult;
 use troupe_protocol::rollout::{RolloutRecord, SessionMeta};
-use troupe_protocol::spawn::SpawnSpec;
-use troupe_protocol::tree::{
-    AgentLine, AgentMessage, AgentMetadata, Interruption, MessageId, TimeMs, TreeFact, TreeRecord,
-};
+use troupe_protocol::text::one_line;
+use troupe_protocol::tree::{Interruption, TimeMs, TreeRecord};
 use troupe_protocol::{AgentId, EventMsg, SessionId};
-use troupe_store::{LogLine, LogPosition, SessionStore, StoreError};
+use troupe_store::{LogLine, LogPosition, LogReader, SessionStore, StoreError};
 use troupe_tree::logged_lives::{LoggedLives, without_a_task};
-use troupe_tree::{AgentAddressError, AgentRecord, CurrentStatus, TreeMemory};
+use troupe_tree::{AgentAddressError, AgentRecord, CurrentStatus, LoggedFacts, TreeMemory};
 
-use super::draw::one_line;
 use crate::failure::CommandFailure;
 use crate::limits::SHOWN_PREVIEW_CHARS_MAX;
 
@@ -25,37 +22,13 @@ pub struct LoggedTree {
     /// The first line of the root's log.
     pub meta: SessionMeta,
     pub memory: TreeMemory,
-    pub specs: BTreeMap<AgentId, SpawnSpec>,
-    /// Oldest first.
-    pub results: BTreeMap<AgentId, Vec<TaskResult>>,
-    pub mail: HashMap<MessageId, AgentMessage>,
-    notes: BTreeMap<AgentId, OrderedText>,
-    /// What conversations are called, if somebody gave them names.
-    titles: BTreeMap<AgentId, OrderedText>,
-    records: Vec<TreeRecord>,
-    /// The numbers of the records. A line whose receipt was lost stands in two logs, or twice
-    /// in one.
-    known: HashSet<u64>,
-    logs: Vec<LogCursor>,
+    pub facts: LoggedFacts,
+    logs: Vec<LogReader>,
     /// The tokens that each session has used.
     tokens: HashMap<SessionId, u64>,
     lives: LoggedLives,
     /// How those stood who are lost, when the root's log told of them last.
     lost: BTreeMap<AgentId, AgentStatus>,
-}
-
-/// How far a log was read.
-#[derive(Debug)]
-struct LogCursor {
-    session: SessionId,
-    next: LogPosition,
-}
-
-/// A text of an agent that may be written again; the newest counts.
-#[derive(Debug)]
-struct OrderedText {
-    order: u64,
-    text: Option<String>,
 }
 
 /// Whether a process runs the tree: without one, what began cannot be running.
@@ -86,17 +59,8 @@ impl LoggedTree {
             root,
             meta,
             memory: TreeMemory::default(),
-            specs: BTreeMap::new(),
-            results: BTreeMap::new(),
-            mail: HashMap::new(),
-            notes: BTreeMap::new(),
-            titles: BTreeMap::new(),
-            records: Vec::new(),
-            known: HashSet::new(),
-            logs: vec![LogCursor {
-                session: root,
-                next: LogPosition::default(),
-            }],
+            facts: LoggedFacts::default(),
+            logs: vec![LogReader::new(root)],
             tokens: HashMap::new(),
             lives: LoggedLives::default(),
             lost: BTreeMap::new(),
@@ -107,14 +71,14 @@ impl LoggedTree {
 
     /// Reads what was added. Returns whether the tree changed.
     pub async fn follow(&mut self, store: &dyn SessionStore) -> Result<bool, CommandFailure> {
-        let known = self.records.len();
+        let known = self.facts.records.len();
         // The births in one log add logs to the end.
         let mut index = 0;
         while index < self.logs.len() {
             self.read_log(store, index).await?;
             index += 1;
         }
-        let changed = self.records.len() > known;
+        let changed = self.facts.records.len() > known;
         if changed {
             self.fold();
         }
@@ -126,15 +90,16 @@ impl LoggedTree {
         store: &dyn SessionStore,
         index: usize,
     ) -> Result<(), CommandFailure> {
+        let session = self.logs[index].session();
         loop {
-            let LogCursor { session, next } = self.logs[index];
-            let batch = match store.read_all(session, next).await {
-                Ok(batch) => batch,
+            let lines = match self.logs[index].next(store).await {
+                Ok(Some(lines)) => lines,
+                Ok(None) => return Ok(()),
                 // A child that has not been opened yet has no log.
                 Err(StoreError::NotFound { .. }) if index > 0 => return Ok(()),
                 Err(error) => return Err(CommandFailure::failed(error)),
             };
-            for line in batch.lines.iter().filter(|line| may_be_ours(&line.bytes)) {
+            for line in lines.iter().filter(|line| may_be_ours(&line.bytes)) {
                 // One that cannot be read is reported by whoever resumes the tree.
                 let Ok(stamped) = line.record() else { continue };
                 if session == self.root {
@@ -142,15 +107,13 @@ impl LoggedTree {
                     self.lives.take(self.root, &stamped.record, at);
                 }
                 match stamped.record {
-                    RolloutRecord::Agent(line) if line.tree == self.root => self.take(*line),
+                    RolloutRecord::Agent(line) if line.tree == self.root => {
+                        let born = self.facts.take(*line);
+                        self.logs.extend(born.map(LogReader::new));
+                    }
                     RolloutRecord::EventMsg(event) => self.count(session, &event.msg),
                     _ => {}
                 }
-            }
-            let is_stuck = batch.next == next;
-            self.logs[index].next = batch.next;
-            if batch.at_end || is_stuck {
-                return Ok(());
             }
         }
     }
@@ -166,65 +129,14 @@ impl LoggedTree {
         }
     }
 
-    fn take(&mut self, line: AgentLine) {
-        let AgentLine {
-            record,
-            spec,
-            message,
-            result,
-            ..
-        } = line;
-        if !self.known.insert(record.order) {
-            return;
-        }
-        let mut keep = |id: MessageId, message: Option<Box<AgentMessage>>| {
-            if let Some(message) = message {
-                self.mail.insert(id, *message);
-            }
-        };
-        match &record.fact {
-            TreeFact::Born(birth) => {
-                if let Some(first) = &birth.first {
-                    keep(first.id, message);
-                }
-                self.logs.push(LogCursor {
-                    session: birth.session,
-                    next: LogPosition::default(),
-                });
-                if let Some(spec) = spec {
-                    self.specs.insert(birth.agent, *spec);
-                }
-            }
-            TreeFact::Sent { envelope, .. } => keep(envelope.id, message),
-            TreeFact::Ended {
-                agent, callback, ..
-            } => {
-                if let Some(callback) = callback {
-                    keep(callback.id, message);
-                }
-                if let Some(result) = result {
-                    self.results.entry(*agent).or_default().push(*result);
-                }
-            }
-            TreeFact::Kept(AgentMetadata::Note { agent, note }) => {
-                keep_newest(&mut self.notes, *agent, record.order, note.as_ref());
-            }
-            TreeFact::Kept(AgentMetadata::Name { agent, name }) => {
-                keep_newest(&mut self.titles, *agent, record.order, name.as_ref());
-            }
-            _ => {}
-        }
-        self.records.push(record);
-    }
-
     fn fold(&mut self) {
-        self.records.sort_by_key(|record| record.order);
+        self.facts.sort();
         self.memory = TreeMemory::default();
-        for record in &self.records {
+        for record in &self.facts.records {
             // What does not fit yet stands in a line that was not read yet, or never will be.
             self.memory.fold(record).ok();
         }
-        let unbegun = without_a_task(&self.records);
+        let unbegun = without_a_task(&self.facts.records);
         let lost = self.lives.mark_lost_agents(&mut self.memory, &unbegun);
         let last = lost.into_iter().map(|lost| (lost.agent, lost.last));
         self.lost = last.collect();
@@ -237,7 +149,7 @@ impl LoggedTree {
 
     /// Returns all facts, in their order.
     pub fn records(&self) -> Vec<TreeRecord> {
-        self.records.clone()
+        self.facts.records.clone()
     }
 
     /// Finds the agent that a person means: by any address, or by the end of its path if no
@@ -272,7 +184,7 @@ impl LoggedTree {
     }
 
     pub fn note(&self, agent: AgentId) -> Option<&str> {
-        last_text(&self.notes, agent)
+        self.facts.note(agent)
     }
 
     /// Returns all agents by number.
@@ -287,7 +199,7 @@ impl LoggedTree {
             Some(_) => CurrentStatus::Lost,
             None => status(agent, served),
         };
-        let last = self.results.get(&agent.id).and_then(|all| all.last());
+        let last = self.facts.results.get(&agent.id).and_then(|all| all.last());
         let parent = agent.parent.and_then(|parent| self.memory.get(parent));
         let status_text = last.and_then(TaskResult::text);
         let told = lost.and_then(AgentStatus::text).or(status_text.as_deref());
@@ -299,10 +211,10 @@ impl LoggedTree {
             path: agent.path.clone(),
             depth: agent.depth,
             made: agent.genealogy.as_ref().and_then(|genealogy| {
-                let spec = self.specs.get(&agent.id)?;
+                let spec = self.facts.specs.get(&agent.id)?;
                 Some(AgentMaking::new(spec, genealogy.origin))
             }),
-            title: last_text(&self.titles, agent.id).map(str::to_owned),
+            title: self.facts.name(agent.id).map(str::to_owned),
             note: self.note(agent.id).map(str::to_owned),
             preview: told.map(|text| one_line(text, SHOWN_PREVIEW_CHARS_MAX)),
             status: match lost {
@@ -339,23 +251,6 @@ impl LoggedTree {
         let counted = agent.and_then(|agent| self.tokens.get(&agent.session));
         counted.copied().unwrap_or(0)
     }
-}
-
-fn keep_newest(
-    texts: &mut BTreeMap<AgentId, OrderedText>,
-    agent: AgentId,
-    order: u64,
-    text: Option<&String>,
-) {
-    let known = texts.get(&agent);
-    if known.is_none_or(|known| known.order < order) {
-        let text = text.cloned();
-        texts.insert(agent, OrderedText { order, text });
-    }
-}
-
-fn last_text(texts: &BTreeMap<AgentId, OrderedText>, agent: AgentId) -> Option<&str> {
-    texts.get(&agent)?.text.as_deref()
 }
 
 /// Returns how an agent stands, as far as it is written.

@@ -6,9 +6,10 @@ use anyhow::anyhow;
 
 use super::{OutputAudience, draw};
 use crate::commands;
-use crate::control::request::{ReachedAgent, UntouchedAgent};
-use crate::control::{ControlAnswer, ControlMode, ControlReceipt, ControlRequest, MessageUrgency};
+use crate::control::request::ReachedAgent;
+use crate::control::{ControlAnswer, ControlMode, ControlRequest};
 use crate::failure::{CommandExit, CommandFailure, Outcome};
+use troupe_protocol::link::query::{MessageReceipt, MessageUrgency, StopExemption};
 
 /// Prints an answer. What was refused, or not taken, is a failure.
 pub fn print(answer: ControlAnswer, request: &ControlRequest, shown: OutputAudience) -> Outcome {
@@ -32,22 +33,22 @@ fn answer_text(answer: &ControlAnswer, request: &ControlRequest) -> Result<Strin
                 "sent: {} stops its task and begins with your message\n",
                 to.path
             )),
-            ControlReceipt::Delivered => Ok(format!("sent: {} begins with it\n", to.path)),
-            ControlReceipt::Queued { position: 1 } => Ok(format!(
+            MessageReceipt::Delivered => Ok(format!("sent: {} begins with it\n", to.path)),
+            MessageReceipt::Queued { position: 1 } => Ok(format!(
                 "sent: {} reads it after its current step\n",
                 to.path
             )),
-            ControlReceipt::Queued { position } => {
+            MessageReceipt::Queued { position } => {
                 let before = position.saturating_sub(1);
                 Ok(format!(
                     "sent: {} reads it after {before} others\n",
                     to.path
                 ))
             }
-            ControlReceipt::Held { until } => {
+            MessageReceipt::Held { until } => {
                 Ok(format!("sent: {} reads it once {until}\n", to.path))
             }
-            ControlReceipt::Dead { why } => Err(CommandFailure::failed(anyhow!(
+            MessageReceipt::Dead { why } => Err(CommandFailure::failed(anyhow!(
                 "{} did not take it: {why}",
                 to.path
             ))),
@@ -76,7 +77,7 @@ fn answer_text(answer: &ControlAnswer, request: &ControlRequest) -> Result<Strin
 
 fn stopped(
     touched: &[ReachedAgent],
-    skipped: &[UntouchedAgent],
+    skipped: &[StopExemption],
     request: &ControlRequest,
 ) -> String {
     let is_rehearsal = matches!(
@@ -117,9 +118,9 @@ fn is_interrupt(request: &ControlRequest) -> bool {
     )
 }
 
-fn is_taken(receipt: &ControlReceipt) -> bool {
+fn is_taken(receipt: &MessageReceipt) -> bool {
     matches!(
         receipt,
-        ControlReceipt::Delivered | ControlReceipt::Queued { .. }
+        MessageReceipt::Delivered | MessageReceipt::Queued { .. }
     )
 }

@@ -9,6 +9,7 @@ use troupe_engine::result_after_crash;
 use troupe_protocol::TaskOutcome;
 use troupe_protocol::agent::AgentStatus;
 use troupe_protocol::result::{Evidence, FileEvidence, StopReason, StructuredOutput, TaskResult};
+use troupe_protocol::text::one_line;
 use troupe_store::SessionStore;
 use troupe_tree::AgentRecord;
 use troupe_tree::lifecycle::Lifecycle;
@@ -37,7 +38,7 @@ pub async fn run(
     };
     let cut_off = salvaged_result(site, agent, served).await?;
     let cut_off_task = cut_off.as_ref().map(|result| result.task_id.clone());
-    let ended = target.tree.results.get(&agent.id).cloned();
+    let ended = target.tree.facts.results.get(&agent.id).cloned();
     let results: Vec<TaskResult> = ended.into_iter().flatten().chain(cut_off).collect();
     let found = match &task {
         Some(task) => results.iter().find(|result| result.task_id.0 == *task),
@@ -222,7 +223,7 @@ fn evidence(evidence: &Evidence, style: TextStyle) -> Vec<String> {
             (None, true) => "not allowed".to_owned(),
             (None, false) => "did not finish".to_owned(),
         };
-        let line = draw::one_line(&command.command, SHOWN_LINE_CHARS_MAX);
+        let line = one_line(&command.command, SHOWN_LINE_CHARS_MAX);
         row("command", format!("{line}  → {exit}"));
     }
     for file in &evidence.files {

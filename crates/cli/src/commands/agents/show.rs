@@ -7,12 +7,13 @@ use troupe_protocol::agent::AgentCard;
 use troupe_protocol::input::UserInput;
 use troupe_protocol::policy::SandboxMode;
 use troupe_protocol::result::TaskResult;
+use troupe_protocol::text::one_line;
 use troupe_protocol::tree::{AgentMessage, MailKind, MailSender};
 use troupe_protocol::{AgentId, SubmissionId};
 use troupe_store::{ApprovalRow, SessionStore};
 
 use super::address::{AgentTarget, find};
-use super::draw::{self, one_line, thousands};
+use super::draw::{self, thousands};
 use super::logged_tree::{LoggedTree, TreeLiveness};
 use super::tree_listing::look;
 use super::{CommandSite, OutputAudience};
@@ -41,6 +42,7 @@ pub async fn run(site: &CommandSite, address: Option<&str>, shown: OutputAudienc
 
 fn object(tree: &LoggedTree, row: &AgentCard, questions: &[ApprovalRow]) -> String {
     let tasks: Vec<&TaskResult> = tree
+        .facts
         .results
         .get(&row.agent_id)
         .into_iter()
@@ -59,7 +61,7 @@ fn object(tree: &LoggedTree, row: &AgentCard, questions: &[ApprovalRow]) -> Stri
     let object = json!({
         "root": tree.root,
         "agent": row,
-        "spec": tree.specs.get(&row.agent_id),
+        "spec": tree.facts.specs.get(&row.agent_id),
         "children": children(tree, row.agent_id),
         "results": tasks,
         "questions": questions,
@@ -82,7 +84,7 @@ fn page(tree: &LoggedTree, row: &AgentCard, questions: &[ApprovalRow]) -> String
     if !below.is_empty() {
         line("children", &below.join(", "));
     }
-    if let Some(spec) = tree.specs.get(&row.agent_id) {
+    if let Some(spec) = tree.facts.specs.get(&row.agent_id) {
         let persona = spec.agent_name.as_ref().map(|name| format!(" ({name})"));
         let role = format!("{}{}", spec.agent_type, persona.unwrap_or_default());
         line("role", &role);
@@ -109,7 +111,7 @@ fn page(tree: &LoggedTree, row: &AgentCard, questions: &[ApprovalRow]) -> String
     for (from, words) in mail(tree, row.agent_id) {
         line("mail", &format!("{from}: {words}"));
     }
-    for result in tree.results.get(&row.agent_id).into_iter().flatten() {
+    for result in tree.facts.results.get(&row.agent_id).into_iter().flatten() {
         line("result", &task(&result.task_id, result));
     }
     text
@@ -162,7 +164,12 @@ fn mail(tree: &LoggedTree, agent: AgentId) -> Vec<(String, String)> {
             MailKind::Regular { from } => format!("message from {}", sender(*from)),
             MailKind::Callback { child, .. } => format!("callback of agent {child}"),
         };
-        let words = tree.mail.get(&envelope.id).map(words).unwrap_or_default();
+        let words = tree
+            .facts
+            .mail
+            .get(&envelope.id)
+            .map(words)
+            .unwrap_or_default();
         (from, words)
     })
     .collect()

@@ -2,11 +2,11 @@
 
 use std::path::Path;
 
+use troupe_protocol::text::one_line;
 use troupe_store::{SessionSummary, SourceKind};
 use unicode_width::UnicodeWidthStr as _;
 
 use super::show::local_time;
-use crate::commands::agents::draw::one_line;
 use crate::limits::NAME_COLUMNS_MAX;
 use crate::limits::TITLE_CHARS_MAX;
 use crate::terminal;

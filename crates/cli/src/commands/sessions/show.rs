@@ -5,12 +5,12 @@ use std::fmt::Write as _;
 use serde_json::json;
 use troupe_protocol::history::{ContentItem, SummaryPart, ToolOutputBody};
 use troupe_protocol::rollout::RolloutRecord;
+use troupe_protocol::text::one_line;
 use troupe_protocol::undo::{ChangedFile, FileFact, FileState};
 use troupe_protocol::{ContextFragment, EventMsg, ResponseItem};
 use troupe_store::{LiveHistory, UnixMillis};
 
 use super::listing::ListedSession;
-use crate::commands::agents::draw::one_line;
 use crate::limits::ANSWER_CHARS_MAX;
 use crate::limits::TITLE_CHARS_MAX;
 use crate::terminal;

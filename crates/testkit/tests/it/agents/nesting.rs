@@ -173,7 +173,7 @@ async fn background_texts_name_role_persona_and_how_it_ended() {
     expect![[r#"
         agent aide/quick (/root/teller) initializing
         agent aide/quick (/root/teller) running (0s)
-        *agent aide/quick (/root/teller) [call] completed in 0s: a long story and so on and so on and so on and so on and so on and so on and so on and so on and so on and so on and so on and so on and so on and so on and so …
+        *agent aide/quick (/root/teller) [call] completed in 0s: a long story and so on and so on and so on and so on and so on and so on and so on and so on and so on and so on and so on and so on and so on and so on and so…
         agent default (/root/unlucky) initializing
         agent default (/root/unlucky) running (0s)
         *agent default (/root/unlucky) errored in 0s: scripted: 400 Bad Request: out of luck (invalid_request_error)

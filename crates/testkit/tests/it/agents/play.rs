@@ -8,7 +8,7 @@ use troupe_agents::tree_access::{AgentScope, AgentView};
 use troupe_agents::{Family, TreeOptions};
 use troupe_protocol::rollout::RolloutRecord;
 use troupe_protocol::{EventMsg, SessionId};
-use troupe_store::LogPosition;
+use troupe_store::LogReader;
 use troupe_testkit::{Actor, Stage};
 
 /// A call of a tool, with its arguments.
@@ -200,18 +200,14 @@ pub fn seen(actor: &Actor) -> Vec<EventMsg> {
 /// Returns the lines of one session's log.
 pub async fn records(stage: &Stage, session: SessionId) -> Vec<RolloutRecord> {
     let store = stage.store();
-    let mut from = LogPosition::default();
+    let mut log = LogReader::new(session);
     let mut records = Vec::new();
-    loop {
-        let batch = store.read_all(session, from).await.expect("it has a log");
-        for line in &batch.lines {
+    while let Some(lines) = log.next(&*store).await.expect("it has a log") {
+        for line in &lines {
             records.push(line.record().expect("our lines are readable").record);
         }
-        if batch.at_end || batch.next == from {
-            return records;
-        }
-        from = batch.next;
     }
+    records
 }
 
 /// Returns the events that one session recorded.

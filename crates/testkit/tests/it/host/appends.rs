@@ -166,7 +166,7 @@ async fn delivering_tree(screenplay: &str) -> Tree {
     let Tree { stage, host, store } = tree_on(stage);
     let member = Arc::clone(&host);
     let stage = stage.adjusting(move |setup| {
-        setup.host = Some(member.clone());
+        setup.host = member.clone();
         setup.tools.add(delivering());
     });
     Tree { stage, host, store }

@@ -7,15 +7,15 @@ use tempfile::TempDir;
 use troupe_mock_model::{MockServer, Screenplay};
 use troupe_protocol::SessionId;
 
-use super::app_server::{AppServerClient, ClientWorkload, WAVES};
-use super::fixtures;
-use super::followers::drive_session;
-use super::measure::{ProcessCost, measure, measure_talk, measure_until};
-use super::script::{
+use crate::app_server::{AppServerClient, ClientWorkload, WAVES};
+use crate::fixtures;
+use crate::followers::drive_session;
+use crate::measure::{ProcessCost, measure, measure_talk, measure_until};
+use crate::script::{
     ANSWER, BIRTHS, CHILDREN, DELTAS, FEW_CHILDREN, KEEP_SILENT, PLAN_AGAIN_AND_AGAIN, REMEMBER,
     SHELL_CALLS, SILENT_SECONDS, SPAWN_ONE_BY_ONE, WORK, screenplay, spawn_prompt,
 };
-use super::subject::{BenchSubject, CommandRights};
+use crate::subject::{BenchSubject, CommandRights};
 
 pub const ROLLOUT_MEGABYTES: u32 = 60;
 

@@ -6,11 +6,11 @@ use std::net::TcpStream;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use super::app_server::ClientWorkload;
-use super::measure::{ProcessCost, measure, median};
-use super::script::FEW_CHILDREN;
-use super::subject::BenchSubject;
-use super::workload::{APP_THREADS, BenchStage, BenchWorkload, ROLLOUT_MEGABYTES};
+use crate::app_server::ClientWorkload;
+use crate::measure::{ProcessCost, measure, median};
+use crate::script::FEW_CHILDREN;
+use crate::subject::BenchSubject;
+use crate::workload::{APP_THREADS, BenchStage, BenchWorkload, ROLLOUT_MEGABYTES};
 
 /// Name of the rows that measure the machine itself.
 const FLOOR: &str = "floor";

@@ -1,33 +1,42 @@
 //! What Troupe costs, measured as users meet it: whole processes against a scripted model
 //! on loopback, beside the machine's own floor and, if asked, beside another program.
 //!
+//! ```text
+//! cargo build --release -p troupe -p troupe-bench && target/release/troupe-bench
+//! ```
+//!
 //! Deliberately absent: pass or fail. The figures are for reading; this machine may be busy,
 //! so ratios within one run count and single numbers do not.
 
 mod app_server;
 mod fixtures;
 mod followers;
+mod limits;
 mod measure;
 mod report;
 mod script;
 mod subject;
 mod workload;
 
-use std::io;
+use std::io::{self, Write as _};
 use std::path::PathBuf;
 
-use clap::Args;
+use anyhow::{Context as _, Result, bail, ensure};
+use clap::Parser;
 
 use self::measure::{ProcessCost, adopt_orphans, median};
 use self::report::BenchReport;
 use self::subject::BenchSubject;
 use self::workload::{BenchStage, BenchWorkload};
-use crate::commands::print;
-use crate::failure::{CommandExit, CommandFailure, Outcome};
 
 /// Measure start, turns, shell calls, text, resume and agent trees.
-#[derive(Debug, Args)]
-pub struct BenchArguments {
+#[derive(Debug, Parser)]
+#[command(name = "troupe-bench", version)]
+struct BenchArguments {
+    /// The program to measure; else the `troupe` in the directory of this one
+    #[arg(long, value_name = "PATH")]
+    troupe: Option<PathBuf>,
+
     /// How often each figure is taken; the median is shown
     #[arg(long, default_value_t = 5, value_name = "N")]
     runs: usize,
@@ -46,7 +55,8 @@ pub struct BenchArguments {
     only: Vec<String>,
 }
 
-pub fn run(arguments: BenchArguments) -> Outcome {
+fn main() -> Result<()> {
+    let arguments = BenchArguments::parse();
     let subjects = subjects(&arguments)?;
     let workloads: Vec<BenchWorkload> = BenchWorkload::ALL
         .into_iter()
@@ -56,58 +66,66 @@ pub fn run(arguments: BenchArguments) -> Outcome {
         .collect();
     if workloads.is_empty() {
         let names = BenchWorkload::ALL.map(BenchWorkload::name).join(", ");
-        return Err(CommandFailure::usage(format!(
-            "--only takes any of {names}"
-        )));
+        bail!("--only takes any of {names}");
     }
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(1)
         .enable_all()
-        .build()
-        .map_err(CommandFailure::not_started)?;
-    let stage = runtime.block_on(BenchStage::set_up()).map_err(|error| {
-        CommandFailure::failed(anyhow::anyhow!("the bench could not be set up: {error}"))
-    })?;
-    adopt_orphans().map_err(failed)?;
+        .build()?;
+    let stage = runtime
+        .block_on(BenchStage::set_up())
+        .map_err(|error| anyhow::anyhow!("the bench could not be set up: {error}"))?;
+    let report = measure_all(&arguments, &subjects, workloads, &stage, &runtime)
+        .context("a measurement failed")?;
+    Ok(write!(io::stdout(), "{report}")?)
+}
+
+fn measure_all(
+    arguments: &BenchArguments,
+    subjects: &[BenchSubject],
+    workloads: Vec<BenchWorkload>,
+    stage: &BenchStage,
+    runtime: &tokio::runtime::Runtime,
+) -> io::Result<BenchReport> {
+    adopt_orphans()?;
     let mut report = BenchReport::new(arguments.runs);
-    report.floor(&stage, arguments.runs).map_err(failed)?;
+    report.floor(stage, arguments.runs)?;
     for workload in workloads {
-        for subject in &subjects {
+        for subject in subjects {
             if let Some(why) = workload.not_for(subject) {
                 report.skip(workload, subject, why);
                 continue;
             }
             let costs = (0..arguments.runs.min(workload.runs_max()))
-                .map(|_| workload.run(&stage, subject, &runtime))
-                .collect::<Result<Vec<ProcessCost>, io::Error>>()
-                .map_err(failed)?;
+                .map(|_| workload.run(stage, subject, runtime))
+                .collect::<Result<Vec<ProcessCost>, io::Error>>()?;
             report.add(workload, subject, median(costs));
         }
     }
-    print(&report.to_string())?;
-    Ok(CommandExit::Success)
+    Ok(report)
 }
 
-fn failed(error: io::Error) -> CommandFailure {
-    CommandFailure::failed(anyhow::Error::new(error).context("a measurement failed"))
-}
-
-fn subjects(arguments: &BenchArguments) -> Result<Vec<BenchSubject>, CommandFailure> {
-    let own = std::env::current_exe().map_err(CommandFailure::not_started)?;
+fn subjects(arguments: &BenchArguments) -> Result<Vec<BenchSubject>> {
+    let own = match &arguments.troupe {
+        Some(path) => path.clone(),
+        None => std::env::current_exe()?.with_file_name("troupe"),
+    };
+    ensure!(
+        own.is_file(),
+        "there is no program {}; build it in the same profile, or name one with --troupe",
+        own.display()
+    );
     let mut subjects = vec![BenchSubject::troupe(own)];
     for beside in &arguments.beside {
         let Some((name, path)) = beside.split_once('=') else {
-            return Err(CommandFailure::usage(format!(
-                "--beside takes NAME=PATH, such as codex=/usr/bin/codex; {beside:?} has no ="
-            )));
+            bail!("--beside takes NAME=PATH, such as codex=/usr/bin/codex; {beside:?} has no =");
         };
         let path = PathBuf::from(path);
-        if !path.is_file() {
-            return Err(CommandFailure::usage(format!(
-                "--beside {name}: there is no program {}",
-                path.display()
-            )));
-        }
+        ensure!(
+            path.is_file(),
+            "--beside {name}: there is no program {}",
+            path.display()
+        );
         subjects.push(BenchSubject::other(name, path));
     }
     Ok(subjects)

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use super::app_server::{WAVE, WAVES};
+use crate::app_server::{WAVE, WAVES};
 use crate::limits::BENCH_UNANSWERED_MS;
 
 pub const SHELL_CALLS: u32 = 50;
