@@ -1,6 +1,7 @@
 //! A task from its first model request to its last.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use troupe_model::{ModelError, ModelEvent, ModelRequest, ModelToolChoice};
 use troupe_protocol::error::ErrorInfo;
@@ -18,7 +19,7 @@ use super::refused_requests::RequestOverflow;
 use super::{Conversation, NewTask, TaskRequester};
 use crate::emit::{EmittedLine, Emitter};
 use crate::host::{ActivityKind, StaleRequest, WriteAck, WriteBatch};
-use crate::limits::CYCLES_MAX;
+use crate::limits::{CYCLES_MAX, STOP_GRACE_MS};
 use crate::output::AnswerFormat;
 use crate::response::{IncomingResponse, ResponseUpdate};
 use crate::task::{CompactionBudget, SteeredMessage, StopCause, Task, TaskPhase};
@@ -66,7 +67,30 @@ impl Conversation {
             ahead: prepared.ahead,
         };
         self.open_task(out, id, prepared.output, Some(message), starting)?;
+        self.end_wider_commands(out).await?;
         self.sample(out).await
+    }
+
+    /// Ends what goes on in the background with more rights than the task has that begins now.
+    async fn end_wider_commands(&mut self, out: &mut Emitter) -> Result<(), StoreError> {
+        let Some(task) = &self.task else {
+            return Ok(());
+        };
+        let rights = self.bounded_context().sandbox_policy;
+        let ending = self.tools.end_wider_commands(&rights);
+        let ended = tokio::time::timeout(Duration::from_millis(STOP_GRACE_MS), ending).await;
+        let message = match ended {
+            Ok(numbers) if numbers.is_empty() => return Ok(()),
+            Ok(numbers) => format!(
+                "commands in the background were begun with more rights than there are now, so \
+                 they were ended: {}",
+                numbers.join(", ")
+            ),
+            Err(_) => "a command in the background, begun with more rights than there are now, \
+                       was killed and has not ended yet"
+                .to_owned(),
+        };
+        out.warn(&task.id, message)
     }
 
     /// Writes the beginning of a task in one piece: the task, what the model does not know

@@ -161,6 +161,75 @@ async fn a_repository_that_is_expected_cannot_be_planted() {
     }
 }
 
+/// However the index is written, and in whichever repository inside it lies.
+#[tokio::test]
+async fn no_place_that_some_index_names_can_be_planted() {
+    let (split, inside) = (scratch(), scratch());
+    let work = split.path();
+    repository_with_links(work, "2", &["early"]);
+    let git = |directory: &Path, arguments: &[&str]| {
+        let mut git = Command::new("git");
+        git.arg("-C").arg(directory).args(arguments);
+        assert!(git.status().unwrap().success(), "{arguments:?}");
+    };
+    git(work, &["update-index", "--split-index"]);
+    let link = format!("160000,{},late", "1".repeat(40));
+    git(work, &["update-index", "--add", "--cacheinfo", &link]);
+    // One entry of the shared file is replaced.
+    write(work.join("zz"), "other");
+    git(work, &["add", "zz"]);
+    // A submodule that is checked out, and an embedded repository, each with one that is not.
+    let work = inside.path();
+    repository_with_links(work, "2", &["module"]);
+    for name in ["module", "embedded"] {
+        fs::create_dir(work.join(name)).unwrap();
+        repository_with_links(&work.join(name), "4", &["deep/empty"]);
+    }
+    for (work, places) in [
+        (split.path(), vec!["early", "late"]),
+        (
+            inside.path(),
+            vec!["module/deep/empty", "embedded/deep/empty"],
+        ),
+    ] {
+        for place in &places {
+            fs::create_dir_all(work.join(place)).unwrap();
+        }
+        let tries = places.iter().map(|place| format!("; mv -T made {place}"));
+        let script = format!("git init -q made{}; true", tries.collect::<String>());
+        assert!(succeeds(&namespaces(), &script, work).await);
+        assert!(work.join("made/.git").exists());
+        for place in places {
+            assert!(!work.join(place).join(".git").exists(), "{place}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_thousand_places_that_an_index_names_cannot_be_planted() {
+    let place = scratch();
+    let work = place.path();
+    let names: Vec<String> = (0..1_000).map(|number| format!("m/{number}")).collect();
+    repository_with_links(work, "2", &[]);
+    let mut links = String::new();
+    for name in &names {
+        fs::create_dir_all(work.join(name)).unwrap();
+        links.push_str(&format!("160000 {}\t{name}\n", "1".repeat(40)));
+    }
+    write(work.join("links"), &links);
+    let feed = "git update-index --index-info < links";
+    let mut shell = Command::new("sh");
+    let fed = shell.args(["-c", feed]).current_dir(work).status();
+    assert!(fed.unwrap().success());
+    let script =
+        "git init -q made; for m in m/*; do mv -T made $m && echo $m; done 2> /dev/null; true";
+    assert!(succeeds(&namespaces(), script, work).await);
+    assert!(work.join("made/.git").exists());
+    for name in names {
+        assert!(!work.join(&name).join(".git").exists(), "{name}");
+    }
+}
+
 #[tokio::test]
 async fn no_number_of_repositories_takes_the_place_of_one_that_is_expected() {
     let place = scratch();
