@@ -73,7 +73,7 @@ impl Conversation {
 
     /// Ends what goes on in the background with more rights than the task has that begins now.
     async fn end_wider_commands(&mut self, out: &mut Emitter) -> Result<(), StoreError> {
-        let Some(task) = &self.task else {
+        let Some(task) = self.task.as_ref().map(|task| task.id.clone()) else {
             return Ok(());
         };
         let rights = self.bounded_context().sandbox_policy;
@@ -90,7 +90,7 @@ impl Conversation {
                        was killed and has not ended yet"
                 .to_owned(),
         };
-        out.warn(&task.id, message)
+        out.warn(&task, message)
     }
 
     /// Writes the beginning of a task in one piece: the task, what the model does not know
