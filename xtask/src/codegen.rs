@@ -67,6 +67,10 @@ pub fn run() -> Result<()> {
         .status()
         .context("cargo cannot be started")?;
     ensure!(status.success(), "the gRPC code was not generated");
+    let root = crate::test::root();
+    for file in files() {
+        ensure!(root.join(file).is_file(), "nothing writes {file}");
+    }
     Ok(())
 }
 
@@ -92,7 +96,6 @@ impl Generator {
 }
 
 /// Returns every file that this command writes as a whole.
-#[cfg(test)]
 pub fn files() -> impl Iterator<Item = &'static str> {
     let by_tests = GENERATORS.iter().flat_map(|it| it.files);
     by_tests.chain(PRINTED).copied()

@@ -118,6 +118,36 @@ fn pages_name_types_files_and_tests_that_exist() {
     );
 }
 
+/// Designs and decisions name files by the ends of their paths.
+#[test]
+fn designs_and_decisions_name_files_that_exist() {
+    let files = super::repository_files();
+    let is_there = |quoted: &str| {
+        let (room, rest) = quoted.split_once('/').unwrap_or_default();
+        let (end, within) = (format!("/{quoted}"), format!("crates/{room}/src/{rest}"));
+        files
+            .iter()
+            .any(|file| file.path == quoted || file.path == within || file.path.ends_with(&end))
+    };
+    let is_a = |path: &str, kind: &str| Path::new(path).extension().is_some_and(|it| it == kind);
+    let is_page = |path: &str| path.starts_with("docs/de") && is_a(path, "md");
+    let complaints: Vec<String> = files
+        .iter()
+        .filter(|file| is_page(&file.path))
+        .flat_map(|page| {
+            let paths = quoted_words(&page.text).filter(|word| {
+                word.contains('/') && is_a(word, "rs") && !word.contains([' ', '{'])
+            });
+            let gone = paths.filter(|path| !is_there(path));
+            gone.map(|path| format!("{}: `{path}`", page.path))
+        })
+        .collect();
+    assert_none(
+        &complaints,
+        "these files are not there; write where it stands now",
+    );
+}
+
 /// The two sequences are told in names of functions: in the table of a task, and in the drawing of
 /// a spawn.
 #[test]
