@@ -27,6 +27,10 @@ const FLAG_EXTENDED: u16 = 0x4000;
 /// The extension of an index whose entries are for the most part in another file.
 const SHARED: &[u8] = b"link";
 
+const HEX_DIGITS: [char; 16] = [
+    '0', '1', '2', '3', '4', '5', '6', '7', '8', '9', 'a', 'b', 'c', 'd', 'e', 'f',
+];
+
 /// What an index says of other repositories.
 #[derive(Debug, Default)]
 struct IndexNames {
@@ -111,8 +115,11 @@ impl RepositoryIndex {
     }
 
     fn shared_names(&self, id: &[u8]) -> Vec<Vec<u8>> {
-        let hex: String = id.iter().map(|byte| format!("{byte:02x}")).collect();
-        let shared = read_index(&self.place.join(format!("sharedindex.{hex}")));
+        let mut name = "sharedindex.".to_owned();
+        for byte in id {
+            name.extend([byte >> 4, byte & 15].map(|digit| HEX_DIGITS[usize::from(digit)]));
+        }
+        let shared = read_index(&self.place.join(name));
         let names_in = |index: Vec<u8>| names(&index, id.len());
         shared.and_then(names_in).unwrap_or_default().gitlinks
     }
@@ -169,11 +176,20 @@ fn names(index: &[u8], id_bytes: usize) -> Option<IndexNames> {
             found.push(name.clone());
         }
     }
-    let shared = match reader.0.strip_prefix(SHARED) {
-        Some(extension) => Some(extension.get(4..4 + id_bytes)?.to_vec()),
-        None if nameless => return None,
-        None => None,
-    };
+    // What follows must end with a hash of this length: read by the wrong one, an index can look
+    // like another.
+    let mut shared = None;
+    while reader.0.len() > id_bytes {
+        let name = reader.take(4)?;
+        let length = usize::try_from(reader.number()?).ok()?;
+        let extension = reader.take(length)?;
+        if name == SHARED {
+            shared = Some(extension.get(..id_bytes)?.to_vec());
+        }
+    }
+    if reader.0.len() != id_bytes || (nameless && shared.is_none()) {
+        return None;
+    }
     Some(IndexNames {
         gitlinks: found,
         // All zeros: there is none after all.

@@ -178,9 +178,15 @@ async fn no_place_that_some_index_names_can_be_planted() {
     // One entry of the shared file is replaced.
     write(work.join("zz"), "other");
     git(work, &["add", "zz"]);
+    // Who must know all of them learns that one file does not have them.
+    assert_eq!(troupe_process::gitlinks(work), None);
     // A submodule that is checked out, and an embedded repository, each with one that is not.
     let work = inside.path();
     repository_with_links(work, "2", &["module"]);
+    assert_eq!(
+        troupe_process::gitlinks(work),
+        Some(vec![work.join("module")])
+    );
     for name in ["module", "embedded"] {
         fs::create_dir(work.join(name)).unwrap();
         repository_with_links(&work.join(name), "4", &["deep/empty"]);
@@ -211,12 +217,12 @@ async fn a_thousand_places_that_an_index_names_cannot_be_planted() {
     let work = place.path();
     let names: Vec<String> = (0..1_000).map(|number| format!("m/{number}")).collect();
     repository_with_links(work, "2", &[]);
-    let mut links = String::new();
+    let mut links = Vec::new();
     for name in &names {
         fs::create_dir_all(work.join(name)).unwrap();
-        links.push_str(&format!("160000 {}\t{name}\n", "1".repeat(40)));
+        links.push(format!("160000 {}\t{name}\n", "1".repeat(40)));
     }
-    write(work.join("links"), &links);
+    write(work.join("links"), &links.concat());
     let feed = "git update-index --index-info < links";
     let mut shell = Command::new("sh");
     let fed = shell.args(["-c", feed]).current_dir(work).status();
