@@ -311,7 +311,7 @@ impl NestedSearch<'_> {
     }
 
     fn add_link(&mut self, path: &Path) -> Result<(), SearchLimitReached> {
-        if !self.known.contains(path) {
+        if !self.known.contains(path) && self.can_be_named(path) {
             self.make_room()?;
             self.known.insert(path.to_path_buf());
             self.found.links.push(path.to_path_buf());
@@ -319,8 +319,18 @@ impl NestedSearch<'_> {
         Ok(())
     }
 
+    /// Its holder is told of it in text.
+    fn can_be_named(&mut self, path: &Path) -> bool {
+        let is_text = path.to_str().is_some();
+        if !is_text {
+            let path = path.display();
+            self.stop(format!("left out {path}: the name is not UTF-8"));
+        }
+        is_text
+    }
+
     fn add(&mut self, path: &Path) -> Result<(), SearchLimitReached> {
-        if !self.known.contains(path) {
+        if !self.known.contains(path) && self.can_be_named(path) {
             self.make_room()?;
             self.known.insert(path.to_path_buf());
             self.found.mountable.push(path.to_path_buf());

@@ -211,6 +211,39 @@ async fn no_place_that_some_index_names_can_be_planted() {
     }
 }
 
+/// Ids are longer there, and read by the wrong length an index looks like another one.
+#[tokio::test]
+async fn a_place_in_a_repository_with_longer_ids_cannot_be_planted() {
+    let place = scratch();
+    let work = place.path();
+    let script = "git init -q --object-format=sha256 && echo a > a && git add a && \
+                  git -c user.name=a -c user.email=a@b commit -qm a && \
+                  git update-index --add --cacheinfo 160000,$(git rev-parse HEAD),mod && mkdir mod";
+    let mut shell = Command::new("sh");
+    let made = shell.args(["-c", script]).current_dir(work).status();
+    assert!(made.unwrap().success());
+    assert_eq!(troupe_process::gitlinks(work), Some(vec![work.join("mod")]));
+    let script = "git init -q made; mv -T made mod; true";
+    assert!(succeeds(&namespaces(), script, work).await);
+    assert!(work.join("made/.git").exists());
+}
+
+/// Nothing can be mounted there; it is told, and commands run.
+#[tokio::test]
+async fn a_place_whose_name_is_not_text_keeps_no_command_from_running() {
+    use std::os::unix::ffi::OsStrExt as _;
+    let place = scratch();
+    let name = std::ffi::OsStr::from_bytes(b"m\xff");
+    fs::create_dir_all(place.path().join(name).join(".git")).unwrap();
+    let launcher = namespaces();
+    assert!(succeeds(&launcher, "true", place.path()).await);
+    let report = launcher.report();
+    let mut rows = report.rows().iter();
+    assert!(rows.any(|row| {
+        matches!(&row.state, EnforcementState::NotEnforced { why } if why.contains("not UTF-8"))
+    }));
+}
+
 #[tokio::test]
 async fn a_thousand_places_that_an_index_names_cannot_be_planted() {
     let place = scratch();
