@@ -24,6 +24,11 @@ const GENERATORS: &[Generator] = &[
         filter: "generated",
         update_variable: "UPDATE_SCHEMA",
     },
+    Generator {
+        package: "troupe-daemon",
+        filter: "openapi",
+        update_variable: "UPDATE_EXPECT",
+    },
 ];
 
 pub fn run() -> Result<()> {
