@@ -81,6 +81,10 @@ mod screen;
 mod screenplay;
 #[path = "it/serve.rs"]
 mod serve;
+#[path = "it/serve_life.rs"]
+mod serve_life;
+#[path = "it/serve_seed.rs"]
+mod serve_seed;
 #[path = "it/session_care.rs"]
 mod session_care;
 #[path = "it/sessions.rs"]

@@ -160,7 +160,7 @@ impl Supervisor {
         let TreeError::Refused(TreeRefusal::KeptToItself { agent, reach }) = trouble else {
             return trouble;
         };
-        let Some(member) = self.members.get(&agent) else {
+        let Some(member) = self.members.get(agent) else {
             return trouble;
         };
         TreeError::Kept {
@@ -312,7 +312,7 @@ impl Supervisor {
             keepsake,
         })?;
         self.perform(effects, FactContents::default());
-        if let Some(member) = self.members.get_mut(&agent) {
+        if let Some(member) = self.members.get_mut(agent) {
             member.name = kept;
         }
         let submission = SubmissionId::default();
@@ -338,7 +338,7 @@ impl Supervisor {
             keepsake,
         })?;
         self.perform(effects, FactContents::default());
-        if let Some(member) = self.members.get_mut(&agent) {
+        if let Some(member) = self.members.get_mut(agent) {
             member.note.clone_from(&note);
         }
         let note = note.unwrap_or_default();

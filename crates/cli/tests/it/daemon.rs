@@ -122,24 +122,27 @@ impl ServedHome {
         headers: &[(&str, &str)],
     ) -> TcpStream {
         let body = body.map(|body| body.to_string()).unwrap_or_default();
-        let mut head = format!("{method} {path} HTTP/1.1\r\nConnection: close\r\n");
         let is_named = |wanted: &str| {
             let mut names = headers.iter().map(|(name, _)| name);
             names.any(|name| name.eq_ignore_ascii_case(wanted))
         };
+        let mut lines = vec![
+            format!("{method} {path} HTTP/1.1"),
+            "Connection: close".to_owned(),
+            format!("Content-Length: {}", body.len()),
+        ];
         if !is_named("Host") {
-            head += &format!("Host: {}\r\n", self.address);
+            lines.push(format!("Host: {}", self.address));
         }
         if !body.is_empty() && !is_named("Content-Type") {
-            head += "Content-Type: application/json\r\n";
+            lines.push("Content-Type: application/json".to_owned());
         }
-        for (name, value) in headers {
-            head += &format!("{name}: {value}\r\n");
-        }
-        head += &format!("Content-Length: {}\r\n\r\n{body}", body.len());
+        let given = headers.iter();
+        lines.extend(given.map(|(name, value)| format!("{name}: {value}")));
+        let request = format!("{}\r\n\r\n{body}", lines.join("\r\n"));
         let mut stream = TcpStream::connect(&self.address).unwrap();
         stream.set_read_timeout(Some(PATIENCE)).unwrap();
-        stream.write_all(head.as_bytes()).unwrap();
+        stream.write_all(request.as_bytes()).unwrap();
         stream
     }
 
