@@ -108,7 +108,7 @@ fn a_misspelt_tool_of_a_server_that_is_known_refuses_the_role() {
     files(
         "deny_list: ['mcp__*__delete']",
         expect![
-            "DIR/miner.md: deny_list: there is no tool of a configured MCP server `mcp__*__delete`; did you mean `mcp__files__delete_all`?"
+            "DIR/miner.md: deny_list: there is no tool of a configured MCP server `mcp__*__delete`; there are mcp__files__*, mcp__files__search, mcp__files__delete_all"
         ],
     );
     files(
