@@ -172,19 +172,16 @@ async fn waiting(
     session: Option<&str>,
 ) -> Result<Vec<WaitingQuestion>, CommandFailure> {
     let home = site.home.path();
-    let roots = match session {
-        Some(session) => {
-            let session = address::session(site, session).await?;
-            let place = site.store.tree_of(session).await;
-            let place = place.map_err(CommandFailure::not_started)?;
-            vec![place.map_or(session, |place| place.root)]
-        }
-        None => {
-            let mut roots = socket::bound(home).map_err(CommandFailure::failed)?;
-            let here = address::sessions_here(site).await?;
-            roots.sort_by_key(|root| !here.contains(root));
-            roots
-        }
+    let roots = if let Some(session) = session {
+        let session = address::session(site, session).await?;
+        let place = site.store.tree_of(session).await;
+        let place = place.map_err(CommandFailure::not_started)?;
+        vec![place.map_or(session, |place| place.root)]
+    } else {
+        let mut roots = socket::bound(home).map_err(CommandFailure::failed)?;
+        let here = address::sessions_here(site).await?;
+        roots.sort_by_key(|root| !here.contains(root));
+        roots
     };
     let mut waiting = Vec::new();
     for root in roots {
