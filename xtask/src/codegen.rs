@@ -4,26 +4,56 @@ use std::process::Command;
 
 use anyhow::{Context, Result, ensure};
 
-/// A package whose tests compare checked-in files with the code.
+/// Tests that compare checked-in files with the code, and rewrite the files if they are told to.
 struct Generator {
-    package: &'static str,
-    /// The tests to run.
-    filter: &'static str,
+    /// What `cargo test` is told to run: the package, its target, the tests.
+    tests: &'static [&'static str],
     /// Set, this makes them rewrite the files instead.
     update_variable: &'static str,
+    /// The files; `.gitattributes` marks them as generated.
+    files: &'static [&'static str],
 }
 
 const GENERATORS: &[Generator] = &[
     Generator {
-        package: "troupe-protocol",
-        filter: "generated",
+        tests: &["troupe-protocol", "--lib", "generated"],
         update_variable: "UPDATE_SCHEMA",
+        files: &[
+            "crates/protocol/schema/troupe-protocol.schema.json",
+            "crates/protocol/schema/troupe-protocol.ts",
+        ],
     },
     Generator {
-        package: "troupe-app-server",
-        filter: "generated",
+        tests: &["troupe-app-server", "--lib", "generated"],
         update_variable: "UPDATE_SCHEMA",
+        files: &[
+            "crates/app-server/schema/troupe-app-server.schema.json",
+            "crates/app-server/schema/troupe-app-server.ts",
+        ],
     },
+    Generator {
+        tests: &["troupe-tools", "--lib", "generated"],
+        update_variable: "UPDATE_EXPECT",
+        files: &["crates/tools/schema/hook_input.schema.json"],
+    },
+    Generator {
+        tests: &["troupe", "--bin", "troupe", "generated"],
+        update_variable: "UPDATE_EXPECT",
+        files: &["crates/cli/schema/config.schema.json", "docs/config.md"],
+    },
+    Generator {
+        tests: &["troupe-tui", "--test", "it", "the_page_lists_the_keys"],
+        update_variable: "UPDATE_EXPECT",
+        // A page that is written by hand but for its tables.
+        files: &[],
+    },
+];
+
+/// What the other generators write.
+const PRINTED: &[&str] = &[
+    "crates/transport/src/grpc/generated.rs",
+    "sdk/python/troupe_sdk/protocol.py",
+    "sdk/typescript/src/protocol.d.ts",
 ];
 
 pub fn run() -> Result<()> {
@@ -37,6 +67,10 @@ pub fn run() -> Result<()> {
         .status()
         .context("cargo cannot be started")?;
     ensure!(status.success(), "the gRPC code was not generated");
+    let root = crate::test::root();
+    for file in files() {
+        ensure!(root.join(file).is_file(), "nothing writes {file}");
+    }
     Ok(())
 }
 
@@ -47,15 +81,22 @@ fn cargo() -> Command {
 impl Generator {
     fn run(&self) -> Result<()> {
         let status = cargo()
-            .args(["test", "--quiet", "-p", self.package, "--lib", self.filter])
+            .args(["test", "--quiet", "-p"])
+            .args(self.tests)
             .env(self.update_variable, "1")
             .status()
             .context("cargo cannot be started")?;
         ensure!(
             status.success(),
             "the generating tests of {} failed",
-            self.package
+            self.tests[0]
         );
         Ok(())
     }
+}
+
+/// Returns every file that this command writes as a whole.
+pub fn files() -> impl Iterator<Item = &'static str> {
+    let by_tests = GENERATORS.iter().flat_map(|it| it.files);
+    by_tests.chain(PRINTED).copied()
 }

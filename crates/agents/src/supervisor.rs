@@ -10,11 +10,15 @@
 //!
 //! Everything that can happen is an [`SupervisorInput`]. A session may wait for the supervisor; the
 //! supervisor never waits for a session: it gives orders, and what comes of them is the
-//! next input. Effects become [`steps`]: nothing that others may see happens before the
+//! next input. Effects become steps (`step_queue`): nothing that others may see happens before the
 //! lines written ahead of it are on disk.
 //!
-//! Reading order: `input` → `steps` → `effects` → `reports` (what sessions tell) →
-//! `requests`, `spawning`, `waits`, `broker` (requests of callers) → `loading` → `restore`.
+//! What it knows has owners of its own: `members` (the children and the way to their sessions),
+//! `mail` (what waiting messages say), `step_queue` (what waits for the disk), `waits`, `broker`,
+//! `unheard_news` (what models are told next).
+//!
+//! Reading order: `input` → `step_queue` → `effects` → `fact_lines` → `reports` (what sessions tell)
+//! → `requests`, `spawning`, `waits`, `broker` (requests of callers) → `loading` → `restore`.
 //!
 //! Deliberately absent: decisions about the tree (they are in [`crate::tree`]), how a turn
 //! runs, provider names, rendering.
@@ -31,7 +35,9 @@ mod host;
 pub(crate) mod input;
 mod loading;
 mod lost_agents;
+mod mail;
 mod member;
+mod members;
 mod new_trees;
 mod notices;
 mod reconfiguration;
@@ -45,20 +51,20 @@ mod spawning;
 mod step_queue;
 mod task_children;
 mod timers;
+mod unheard_news;
 mod views;
 mod waits;
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::{Instant, Interval, MissedTickBehavior, interval_at};
 use troupe_engine::{ActivityHandle, OrderSender};
-use troupe_protocol::agent::AgentStatus;
 use troupe_protocol::result::TaskResult;
 use troupe_protocol::session::TurnContext;
-use troupe_protocol::tree::{AgentMessage, MessageId, TimeMs};
+use troupe_protocol::tree::TimeMs;
 use troupe_protocol::{AgentId, SessionId, SubmissionId, discard};
 
 pub use arrivals::{ChildArrival, ChildArrivals};
@@ -74,9 +80,11 @@ use arrivals::ArrivalListeners;
 use broker::QuestionBroker;
 use handle::SharedTree;
 use input::SupervisorInput;
-use member::TreeMember;
+use mail::MailContents;
+use members::TreeMembers;
 use step_queue::StepQueue;
 use task_children::TaskChildren;
+use unheard_news::UnheardNews;
 use waits::PendingWaits;
 
 use crate::limits::SWEEP_INTERVAL;
@@ -91,28 +99,16 @@ pub(crate) struct Supervisor {
     tree: Tree,
     /// The root's session and the way to it.
     root: TreeRoot,
-    /// Boxed: the map grows at its end, which leaves its nodes half empty.
-    members: BTreeMap<AgentId, Box<TreeMember>>,
-    /// Sessions that were loaded only to have a line written.
-    visitors: BTreeSet<AgentId>,
+    members: TreeMembers,
     births: TaskChildren,
-    /// How those stood who are lost, when the root's log told of them last.
-    last_told: BTreeMap<AgentId, AgentStatus>,
-    /// Who was cut off when the engine stopped, and whose parents are to be told.
-    cut_off: BTreeSet<AgentId>,
     /// What tasks had come to that the engine did not survive.
     salvaged: BTreeMap<AgentId, TaskResult>,
-    /// What the messages say that wait in inboxes.
-    mail: HashMap<MessageId, AgentMessage>,
+    mail: MailContents,
+    news: UnheardNews,
     steps: StepQueue,
     waits: PendingWaits,
     broker: QuestionBroker,
     watchdogs: WatchdogTimers,
-    /// What the root's model is told at its next task of agents that its history names and its
-    /// tree does not have.
-    foreign: Option<String>,
-    /// Ends that parents were told of without their results.
-    ends_told: BTreeSet<MessageId>,
     /// Subscribers to children as they work.
     listeners: ArrivalListeners,
     quiet_waiters: Vec<oneshot::Sender<()>>,
@@ -152,19 +148,15 @@ impl Supervisor {
             shared,
             inputs,
             root,
-            members: BTreeMap::new(),
-            visitors: BTreeSet::new(),
+            members: TreeMembers::default(),
             births: TaskChildren::default(),
-            last_told: BTreeMap::new(),
-            cut_off: BTreeSet::new(),
             salvaged: BTreeMap::new(),
-            mail: HashMap::new(),
+            mail: MailContents::default(),
+            news: UnheardNews::default(),
             steps: StepQueue::default(),
             waits: PendingWaits::default(),
             broker: QuestionBroker::default(),
             watchdogs: WatchdogTimers::default(),
-            foreign: None,
-            ends_told: BTreeSet::new(),
             listeners: ArrivalListeners::default(),
             quiet_waiters: Vec::new(),
             state: SupervisorState::Running,
@@ -276,7 +268,7 @@ impl Supervisor {
             SupervisorState::Broken => {
                 tracing::info!("the tree closes, broken as it is");
                 self.state = SupervisorState::Closing(done.into_iter().collect());
-                self.drop_all_sessions();
+                self.members.drop_all();
             }
         }
     }
@@ -284,7 +276,9 @@ impl Supervisor {
     /// Does what may have become possible by the last input.
     fn settle(&mut self) {
         self.run_steps();
-        self.unload_write_only_sessions();
+        if self.members.has_write_only() && self.steps.is_empty() {
+            self.members.unload_write_only(&self.tree);
+        }
         if !self.quiet_waiters.is_empty() && self.is_quiet() {
             for waiter in self.quiet_waiters.drain(..) {
                 // Whoever asked may have stopped waiting.
@@ -292,7 +286,7 @@ impl Supervisor {
             }
         }
         if matches!(self.state, SupervisorState::Closing(_)) && self.tasks_are_over() {
-            self.unload_all();
+            self.members.unload_all();
         }
     }
 
@@ -304,18 +298,15 @@ impl Supervisor {
 
     /// The root's own task is the business of whoever closes the tree.
     fn tasks_are_over(&self) -> bool {
-        let children = self.members.keys();
-        let running = children
-            .filter(|agent| self.tree.task_in_flight(**agent).is_some())
-            .count();
-        running == 0 && self.steps.is_empty()
+        let is_running = |agent| self.tree.task_in_flight(agent).is_some();
+        !self.members.agents().any(is_running) && self.steps.is_empty()
     }
 
     fn is_over(&mut self) -> bool {
         let SupervisorState::Closing(waiting) = &mut self.state else {
             return false;
         };
-        if self.members.values().any(|member| member.is_present()) {
+        if self.members.any_present() {
             return false;
         }
         for done in waiting.drain(..) {

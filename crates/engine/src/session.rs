@@ -26,7 +26,7 @@ use troupe_protocol::{CallId, SubmissionId};
 use troupe_store::StoreError;
 
 use crate::calls::{CallOrigin, CallSignal};
-use crate::conversation::{Conversation, ToolSourceUpdate};
+use crate::conversation::{OpenSession, ToolSourceUpdate};
 use crate::deps::{SessionDeps, SessionSetup};
 use crate::emit::Emitter;
 use crate::events::{EventPublisher, EventStream};
@@ -51,7 +51,7 @@ pub fn spawn(deps: SessionDeps) -> (SessionHandle, EventStream) {
         inputs,
         owner: owner.clone(),
         emitter: Emitter::new(publisher.clone()),
-        conversation: None,
+        open: None,
         deferred: VecDeque::new(),
         decoding: None,
         known: KnownIds::default(),
@@ -207,7 +207,7 @@ struct SessionActor {
     inputs: InputReceiver,
     owner: CancellationToken,
     emitter: Emitter,
-    conversation: Option<Conversation>,
+    open: Option<OpenSession>,
     /// What waits for the running task to stop.
     deferred: VecDeque<DeferredInput>,
     decoding: Option<PictureDecoding>,
@@ -256,10 +256,10 @@ impl SessionActor {
         let Self {
             inputs,
             owner,
-            conversation,
+            open,
             ..
         } = self;
-        let task = conversation.as_mut().and_then(|c| c.task.as_mut());
+        let task = open.as_mut().and_then(|open| open.task.as_mut());
         let deadline = task.as_ref().and_then(|task| task.stop_deadline());
         let next_batch = async {
             match task {
@@ -300,7 +300,7 @@ impl SessionActor {
             | SessionInput::StopDeadline
             | SessionInput::Abandoned => SubmissionId::default(),
         };
-        let task = self.conversation.as_ref().and_then(|c| c.task.as_ref());
+        let task = self.open.as_ref().and_then(|open| open.task.as_ref());
         let span = task.map_or_else(Span::none, |task| task.span.clone());
         match self.handle(input).instrument(span).await {
             Ok(Flow::Break(())) => return Flow::Break(()),
@@ -328,24 +328,26 @@ impl SessionActor {
             SessionInput::TreeClosed => self.below = SubtreeState::Closed,
             SessionInput::Refused { id, error } => self.emitter.error(&id, *error)?,
             SessionInput::SkillsListed { id, entries } => {
-                if let Some(conversation) = &mut self.conversation {
-                    conversation.skills_listed(&mut self.emitter, &id, entries)?;
+                if let Some(open) = &mut self.open {
+                    open.conversation
+                        .skills_listed(&mut self.emitter, &id, entries)?;
                 }
             }
             SessionInput::LastWord => {
                 self.audience = ClientPresence::Gone;
-                if let Some(conversation) = &mut self.conversation {
-                    Box::pin(conversation.refuse_questions(&mut self.emitter)).await?;
+                if let Some(open) = &mut self.open {
+                    Box::pin(open.refuse_questions(&mut self.emitter)).await?;
                 }
             }
             SessionInput::ModelsListed { id, answer } => {
-                if let Some(conversation) = &mut self.conversation {
-                    conversation.models_listed(&mut self.emitter, &id, *answer)?;
+                if let Some(open) = &mut self.open {
+                    open.conversation
+                        .models_listed(&mut self.emitter, &id, *answer)?;
                 }
             }
             SessionInput::Model(batch) => {
-                if let Some(conversation) = &mut self.conversation {
-                    conversation.model(&mut self.emitter, batch).await?;
+                if let Some(open) = &mut self.open {
+                    open.model(&mut self.emitter, batch).await?;
                 }
             }
             SessionInput::Call {
@@ -353,20 +355,19 @@ impl SessionActor {
                 call_id,
                 signal,
             } => {
-                if let Some(conversation) = &mut self.conversation {
-                    conversation
-                        .signal(&mut self.emitter, caller, call_id, *signal)
+                if let Some(open) = &mut self.open {
+                    open.signal(&mut self.emitter, caller, call_id, *signal)
                         .await?;
                 }
             }
             SessionInput::Source(news) => {
-                if let Some(conversation) = &mut self.conversation {
-                    Box::pin(conversation.source_news(&mut self.emitter, *news)).await?;
+                if let Some(open) = &mut self.open {
+                    Box::pin(open.source_news(&mut self.emitter, *news)).await?;
                 }
             }
             SessionInput::StopDeadline => {
-                if let Some(conversation) = &mut self.conversation {
-                    Box::pin(conversation.finish_stop(&mut self.emitter)).await?;
+                if let Some(open) = &mut self.open {
+                    Box::pin(open.finish_stop(&mut self.emitter)).await?;
                 }
             }
         }
@@ -407,7 +408,7 @@ impl SessionActor {
         if self.below == SubtreeState::Closing {
             return true;
         }
-        let task = self.conversation.as_ref().and_then(|c| c.task.as_ref());
+        let task = self.open.as_ref().and_then(|open| open.task.as_ref());
         task.is_some_and(crate::task::Task::is_stopping)
     }
 
@@ -437,8 +438,8 @@ impl SessionActor {
             fatal,
             error_info: Some(ErrorInfo::StorageFailed),
         };
-        let given_up = match &mut self.conversation {
-            Some(conversation) => conversation.give_up(asked, &error(true)).await,
+        let given_up = match &mut self.open {
+            Some(open) => open.give_up(asked, &error(true)).await,
             None => None,
         };
         let Some((mut task, mut msgs)) = given_up else {

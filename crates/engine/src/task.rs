@@ -11,6 +11,10 @@
 //!
 //! start ─► Shell ── the user's command has ended ─► end
 //! ```
+//!
+//! Who drives it (`conversation`): Sampling begins in `sample`, Calling in `cycle_answered`,
+//! Compacting in `start_compaction`, Stopping in `stop`; the end is `complete_task` or
+//! `finish_stop`, after which it is [`TaskPhase::Over`] and dropped.
 
 use std::collections::{HashSet, VecDeque};
 use std::time::Instant;
@@ -91,6 +95,8 @@ pub(crate) enum TaskPhase {
         _asking: AbortOnDropHandle<()>,
     },
     Stopping(StoppingTask),
+    /// Its end is in the log.
+    Over,
 }
 
 impl TaskPhase {
@@ -105,6 +111,7 @@ impl TaskPhase {
             Self::Shell => "shell",
             Self::Leaving { .. } => "leaving",
             Self::Stopping(_) => "stopping",
+            Self::Over => "over",
         }
     }
 }
@@ -336,6 +343,10 @@ impl Task {
         matches!(self.phase, TaskPhase::Stopping(_))
     }
 
+    pub(crate) fn is_over(&self) -> bool {
+        matches!(self.phase, TaskPhase::Over)
+    }
+
     /// Waits for the next piece of the model's answer; for ever if none is expected.
     pub(crate) async fn next_batch(&mut self) -> Vec<ModelEvent> {
         let stream = match &mut self.phase {
@@ -346,7 +357,8 @@ impl Task {
             | TaskPhase::Calling(_)
             | TaskPhase::Shell
             | TaskPhase::Leaving { .. }
-            | TaskPhase::Stopping(_) => {
+            | TaskPhase::Stopping(_)
+            | TaskPhase::Over => {
                 return std::future::pending().await;
             }
         };
@@ -367,7 +379,37 @@ impl Task {
             | TaskPhase::Calling(_)
             | TaskPhase::Compacting(_)
             | TaskPhase::Shell
-            | TaskPhase::Leaving { .. } => None,
+            | TaskPhase::Leaving { .. }
+            | TaskPhase::Over => None,
+        }
+    }
+
+    /// Returns the calls of the running cycle, also while it is being stopped.
+    pub(crate) fn calls(&mut self) -> Option<&mut CycleCalls> {
+        match &mut self.phase {
+            TaskPhase::Calling(calls) => Some(calls),
+            TaskPhase::Stopping(stopping) => Some(&mut stopping.calls),
+            TaskPhase::Starting
+            | TaskPhase::Equipping { .. }
+            | TaskPhase::Sampling { .. }
+            | TaskPhase::Compacting(_)
+            | TaskPhase::Shell
+            | TaskPhase::Leaving { .. }
+            | TaskPhase::Over => None,
+        }
+    }
+
+    pub(crate) fn compacting(&mut self) -> Option<&mut RunningCompaction> {
+        match &mut self.phase {
+            TaskPhase::Compacting(compacting) => Some(compacting),
+            TaskPhase::Starting
+            | TaskPhase::Equipping { .. }
+            | TaskPhase::Sampling { .. }
+            | TaskPhase::Calling(_)
+            | TaskPhase::Shell
+            | TaskPhase::Leaving { .. }
+            | TaskPhase::Stopping(_)
+            | TaskPhase::Over => None,
         }
     }
 }

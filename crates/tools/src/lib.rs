@@ -8,7 +8,8 @@
 //!        ToolOutput      ◄───────┘──► process (commands) · worker (files, edits)
 //! ```
 //!
-//! A tool is one file in `src/builtin/` and one line in [`Toolbox::registry`]. A tool never
+//! A tool is one file in `src/builtin/` and one line in `toolbox.rs`; one that works on files has a
+//! line in `file_work.rs`, too: a confined worker does that. A tool never
 //! returns an error to the engine: what went wrong is news for the model, in words that say
 //! how to do better. Output is capped where it is produced, and every cut is stated.
 //!
@@ -44,6 +45,7 @@ pub mod digest;
 mod edit;
 mod environment;
 mod file;
+mod file_work;
 mod login;
 mod picture;
 mod shell_patch;

@@ -14,9 +14,6 @@
 //! and ends with the call. It costs a fork and no exec; keeping one would save that, but it would
 //! go on seeing directories that have been replaced since.
 
-mod request;
-mod startup;
-
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
@@ -32,11 +29,16 @@ use crate::call::{CallContext, ToolInvocation};
 use crate::environment::Variables;
 use crate::limits::{WORK_ANSWER_BYTES_MAX, WORK_COMPLAINT_BYTES_MAX, WORK_REQUEST_BYTES_MAX};
 
-pub(crate) use request::FileWorkRequest;
+/// By which a worker is started.
+pub(crate) const WORKER_NAME: &str = "troupe-files";
 
-/// Something to be done with files, completely described.
-pub(crate) trait FileWork: Into<FileWorkRequest> + Send + 'static {
+/// Something to be done with files, completely described. Each kind stands in the table of
+/// `file_work`, from which a worker takes what it is asked for.
+pub(crate) trait FileWork: Serialize + DeserializeOwned + Send + 'static {
     type Answer: Serialize + DeserializeOwned + Send + 'static;
+
+    /// What a request calls it.
+    const NAME: &str;
 
     /// How long it may take.
     const TIME_MAX: Option<Duration>;
@@ -123,8 +125,7 @@ impl FileWorkers {
         confinement: Confinement,
         work: W,
     ) -> Result<W::Answer, String> {
-        let request: FileWorkRequest = work.into();
-        let request = serde_json::to_vec(&request).map_err(|error| error.to_string())?;
+        let request = serde_json::to_vec(&(W::NAME, work)).map_err(|error| error.to_string())?;
         if request.len() > WORK_REQUEST_BYTES_MAX {
             return Err(format!(
                 "it takes {} bytes to ask for this, and the limit is {WORK_REQUEST_BYTES_MAX}: do it in smaller parts",
@@ -132,7 +133,7 @@ impl FileWorkers {
             ));
         }
         let worker = WorkerSpec {
-            name: startup::NAME,
+            name: WORKER_NAME,
             env: self.variables.clone(),
             confinement,
         };

@@ -118,6 +118,91 @@ fn pages_name_types_files_and_tests_that_exist() {
     );
 }
 
+/// Designs and decisions name files by the ends of their paths.
+#[test]
+fn designs_and_decisions_name_files_that_exist() {
+    let files = super::repository_files();
+    let is_there = |quoted: &str| {
+        let (room, rest) = quoted.split_once('/').unwrap_or_default();
+        let (end, within) = (format!("/{quoted}"), format!("crates/{room}/src/{rest}"));
+        files
+            .iter()
+            .any(|file| file.path == quoted || file.path == within || file.path.ends_with(&end))
+    };
+    let is_a = |path: &str, kind: &str| Path::new(path).extension().is_some_and(|it| it == kind);
+    let is_page = |path: &str| path.starts_with("docs/de") && is_a(path, "md");
+    let complaints: Vec<String> = files
+        .iter()
+        .filter(|file| is_page(&file.path))
+        .flat_map(|page| {
+            let paths = quoted_words(&page.text).filter(|word| {
+                word.contains('/') && is_a(word, "rs") && !word.contains([' ', '{'])
+            });
+            let gone = paths.filter(|path| !is_there(path));
+            gone.map(|path| format!("{}: `{path}`", page.path))
+        })
+        .collect();
+    assert_none(
+        &complaints,
+        "these files are not there; write where it stands now",
+    );
+}
+
+/// The two sequences are told in names of functions: in the table of a task, and in the drawing of
+/// a spawn.
+#[test]
+fn the_sequences_name_functions_that_exist() {
+    let map = text("ARCHITECTURE.md");
+    let sources: Vec<String> = rust_files().into_iter().map(|file| file.text).collect();
+    let is_function = |name: &&str| {
+        let heads = [format!("fn {name}("), format!("fn {name}<")];
+        sources
+            .iter()
+            .any(|text| heads.iter().any(|head| text.contains(head)))
+    };
+    let is_module = |name: &&str| in_a_crate(&format!("agents/supervisor/{name}.rs"));
+    let table = section(&map, "## One task").lines().filter_map(|row| {
+        let cells: Vec<&str> = row.strip_prefix("| ")?.split(" | ").collect();
+        cells.get(1).copied()
+    });
+    let quoted: Vec<&str> = table.flat_map(quoted_words).collect();
+    let steps = quoted
+        .into_iter()
+        .filter(|word| !word.contains('/') && !word.starts_with("task."))
+        .flat_map(identifiers);
+    let drawing = section(&map, "## Spawn").split("```").nth(1);
+    let drawn = drawing.unwrap_or_default().lines();
+    // Prose of the drawing has no underscore, and its paths are those of code.
+    let drawn = drawn.flat_map(str::split_whitespace).flat_map(|word| {
+        let is_code = word.contains('_') || word.contains("::");
+        identifiers(if is_code { word } else { "" })
+    });
+    let names: BTreeSet<&str> = steps.chain(drawn).collect();
+    assert!(names.len() > 50, "the sequences were not found: {names:?}");
+    let complaints: Vec<String> = names
+        .into_iter()
+        .filter(|name| name.starts_with(|first: char| first.is_ascii_lowercase()))
+        .filter(|name| !is_function(name) && !is_module(name) && !exists(&format!("crates/{name}")))
+        .map(str::to_owned)
+        .collect();
+    assert_none(
+        &complaints,
+        "ARCHITECTURE.md names functions that are not there; follow the sequence and mend it",
+    );
+}
+
+/// Returns what stands between a heading and the next.
+fn section<'a>(text: &'a str, heading: &str) -> &'a str {
+    let rest = text.split_once(heading).map_or("", |(_, rest)| rest);
+    rest.split("\n## ").next().unwrap_or_default()
+}
+
+fn identifiers(word: &str) -> impl Iterator<Item = &str> {
+    let is_part = |part: char| part.is_ascii_alphanumeric() || part == '_';
+    let words = word.split(move |letter| !is_part(letter));
+    words.filter(|word| !word.is_empty())
+}
+
 fn text(path: &str) -> String {
     read(path).map(|file| file.text).unwrap_or_default()
 }

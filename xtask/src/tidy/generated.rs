@@ -1,7 +1,9 @@
 //! Code that was generated from something else in the repository.
 
+use std::collections::BTreeSet;
+
 use super::{assert_none, read, root};
-use crate::{sdk, stamp};
+use crate::{codegen, sdk, stamp};
 
 #[test]
 fn the_grpc_code_is_that_of_its_description() {
@@ -24,5 +26,23 @@ fn the_types_of_the_clients_are_those_of_the_schema() {
     assert_none(
         &complaints,
         "run `cargo xtask codegen` and commit what it writes",
+    );
+}
+
+#[test]
+fn what_is_generated_is_marked_as_such() {
+    let attributes = read(".gitattributes").expect("the file is checked in").text;
+    let marked: BTreeSet<&str> = attributes
+        .lines()
+        .filter_map(|line| line.strip_suffix(" linguist-generated"))
+        .collect();
+    let generated: BTreeSet<&str> = codegen::files().collect();
+    let complaints: Vec<String> = marked
+        .symmetric_difference(&generated)
+        .map(|path| (*path).to_owned())
+        .collect();
+    assert_none(
+        &complaints,
+        "these stand in one list only: `.gitattributes`, or what `cargo xtask codegen` writes",
     );
 }

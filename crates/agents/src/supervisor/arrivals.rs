@@ -48,8 +48,8 @@ impl Supervisor {
     pub(super) fn listen(&mut self) -> ChildArrivals {
         let present: Vec<ChildArrival> = self
             .members
-            .keys()
-            .filter_map(|agent| self.arrival(*agent))
+            .agents()
+            .filter_map(|agent| self.arrival(agent))
             .collect();
         let (sender, receiver) = mpsc::channel(ARRIVALS_QUEUED_MAX.max(2 * present.len()));
         for arrival in present {
@@ -73,7 +73,7 @@ impl Supervisor {
     }
 
     fn arrival(&self, agent: AgentId) -> Option<ChildArrival> {
-        match &self.members.get(&agent)?.presence {
+        match &self.members.get(agent)?.presence {
             SessionPresence::Present(present) => Some(ChildArrival {
                 view: self.view(agent),
                 events: present.open.as_ref()?.events.clone(),

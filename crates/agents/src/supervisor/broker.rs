@@ -47,7 +47,7 @@ enum AnswerRecipient {
 impl Supervisor {
     /// A child's call asks; whoever watches the root is shown it.
     pub(super) fn asking(&mut self, agent: AgentId, call_id: CallId, asked: PendingQuestion) {
-        let route = self.members.get(&agent).map(|member| member.spec.approvals);
+        let route = self.members.get(agent).map(|member| member.spec.approvals);
         let shown_at = match route {
             Some(ApprovalRoute::Route) => None,
             Some(ApprovalRoute::Parent) => self.asked_parent(agent),
@@ -317,7 +317,7 @@ impl Supervisor {
         let present = agent == AgentId::ROOT
             || self
                 .members
-                .get(&agent)
+                .get(agent)
                 .is_some_and(|member| matches!(member.presence, SessionPresence::Present(_)));
         present && self.tree.task_in_flight(agent).is_some()
     }

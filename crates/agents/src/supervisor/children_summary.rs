@@ -4,7 +4,7 @@
 //! callback would have the parent go on without being asked to, so it is told with the next
 //! task.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use troupe_protocol::AgentId;
@@ -61,7 +61,8 @@ impl Supervisor {
     /// Returns what an agent's model is told when a task of it begins, beside what the task
     /// begins with. Each is told once.
     pub(super) fn take_task_preamble(&mut self, to: AgentId) -> Vec<String> {
-        let foreign = (to == AgentId::ROOT).then(|| self.foreign.take()).flatten();
+        let is_root = to == AgentId::ROOT;
+        let foreign = is_root.then(|| self.news.take_foreign()).flatten();
         let cut_off = self.cut_off_below(to);
         let ended = self.ended_unfetched(to);
         foreign.into_iter().chain(cut_off).chain(ended).collect()
@@ -75,10 +76,10 @@ impl Supervisor {
         let mut told = Vec::new();
         for item in node.news.iter() {
             let child = self.tree.get(item.child)?;
-            let member = self.members.get(&item.child);
+            let member = self.members.get(item.child);
             let is_silent = child.bond.callback == CallbackMode::Off
                 && member.is_some_and(|member| member.spec.is_session());
-            if !is_silent || self.ends_told.contains(&item.id) {
+            if !is_silent || self.news.is_end_told(item.id) {
                 continue;
             }
             told.push(item.id);
@@ -94,18 +95,15 @@ impl Supervisor {
         {
             writeln!(text, "- and {rest} more").expect("writing to a string does not fail");
         }
-        self.ends_told.extend(told);
+        self.news.note_ends_told(told);
         (!text.is_empty()).then(|| format!("{ENDED_UNFETCHED}\n{text}"))
     }
 
     /// Returns who of an agent's children was cut off, by the end of the engine or by another
     /// configuration, has done nothing since, and would have called back. It is told once.
     pub(super) fn cut_off_below(&mut self, of: AgentId) -> Vec<String> {
-        let is_below =
-            |agent: &AgentId| self.tree.get(*agent).and_then(|node| node.parent) == Some(of);
-        let (below, others) = self.cut_off.iter().partition(|agent| is_below(agent));
-        self.cut_off = others;
-        let below: BTreeSet<AgentId> = below;
+        let is_below = |agent| self.tree.get(agent).and_then(|node| node.parent) == Some(of);
+        let below = self.news.take_cut_off(is_below);
         let mut texts: BTreeMap<&'static str, String> = BTreeMap::new();
         for agent in below {
             let Some(node) = self.tree.get(agent) else {

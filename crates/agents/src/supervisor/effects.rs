@@ -1,8 +1,10 @@
 //! Performing what the tree wants done.
 
+use std::collections::VecDeque;
+
 use troupe_engine::{SessionOrder, StopAuthor, StopRequester, WriteBatch};
 use troupe_protocol::event::AbortReason;
-use troupe_protocol::tree::{AgentMessage, Caller, Interruption, MessageId, StopOrder};
+use troupe_protocol::tree::{Caller, Interruption, MessageId, StopOrder};
 use troupe_protocol::{AgentId, SubmissionId};
 use troupe_tree::TreeEffect;
 use troupe_tree::effect::CommandReply;
@@ -97,7 +99,7 @@ impl Supervisor {
     fn effect(&mut self, effect: TreeEffect) {
         match effect {
             TreeEffect::Load { agent } => self.load(agent),
-            TreeEffect::Unload { agent } | TreeEffect::Shut { agent } => self.unload_session(agent),
+            TreeEffect::Unload { agent } | TreeEffect::Shut { agent } => self.members.unload(agent),
             TreeEffect::StartTask {
                 agent,
                 task,
@@ -134,7 +136,7 @@ impl Supervisor {
         };
         StopRequester {
             who: path.map_or(StopAuthor::User, StopAuthor::Agent),
-            note: self.members.get(&agent).and_then(|m| m.stop_note.clone()),
+            note: self.members.get(agent).and_then(|m| m.stop_note.clone()),
         }
     }
 
@@ -147,16 +149,16 @@ impl Supervisor {
     ) {
         let output_schema = self
             .members
-            .get(&agent)
+            .get(agent)
             .and_then(|member| member.spec.output_schema.clone());
-        let mail = self.mail_of(message);
+        let mail = self.mail.message(message);
         self.give(
             agent,
             SessionOrder::Start {
                 task,
                 message,
                 mail,
-                ahead: self.messages_with_contents(ahead),
+                ahead: self.mail.messages(ahead),
                 output_schema,
             },
         );
@@ -164,25 +166,8 @@ impl Supervisor {
 
     /// Hands over what joins a running task.
     fn deliver_joining_mail(&mut self, agent: AgentId) {
-        let mail = self.messages_with_contents(self.tree.joining(agent));
+        let mail = self.mail.messages(self.tree.joining(agent));
         self.give(agent, SessionOrder::Mail(mail));
-    }
-
-    fn messages_with_contents(&self, messages: Vec<MessageId>) -> Vec<(MessageId, AgentMessage)> {
-        let messages = messages.into_iter();
-        messages
-            .map(|message| (message, self.mail_of(message)))
-            .collect()
-    }
-
-    /// Returns what a message says. Its words may be missing only if its line was damaged.
-    pub(super) fn mail_of(&self, message: MessageId) -> AgentMessage {
-        let lost = || {
-            AgentMessage::text(
-                "[a message for you could not be read from the log; ask its sender for it]",
-            )
-        };
-        self.mail.get(&message).cloned().unwrap_or_else(lost)
     }
 
     /// Gives an order to an agent's session, which is loaded for it if need be.
@@ -193,8 +178,8 @@ impl Supervisor {
         if agent == AgentId::ROOT {
             // A root that is gone has taken the tree along; dropping the order says so.
             self.root.orders.give(order);
-        } else {
-            self.give_to_child(agent, order);
+        } else if let Some(order) = self.members.deliver(agent, order) {
+            self.begin_loading(agent, VecDeque::from([order]));
         }
     }
 }

@@ -7,8 +7,8 @@ use troupe_protocol::result::{Evidence, StopReason, TaskResult};
 use troupe_protocol::rollout::RolloutRecord;
 use troupe_protocol::spawn::SpawnSpec;
 use troupe_protocol::tree::{
-    AgentLine, AgentMessage, Callback, Interruption, MessageId, MessageMetadata, TaskEnding,
-    TreeFact, TreeRecord,
+    AgentLine, AgentMessage, Callback, Interruption, MessageMetadata, TaskEnding, TreeFact,
+    TreeRecord,
 };
 use troupe_protocol::{AgentId, EventMsg, SubmissionId, discard};
 use troupe_tree::status::CurrentStatus;
@@ -76,10 +76,10 @@ impl Supervisor {
                 line.message = birth
                     .first
                     .as_ref()
-                    .and_then(|first| self.keep_mail(first.id, contents.message.take()));
+                    .and_then(|first| self.mail.keep(first.id, contents.message.take()));
             }
             TreeFact::Sent { envelope, .. } => {
-                line.message = self.keep_mail(envelope.id, contents.message.take());
+                line.message = self.mail.keep(envelope.id, contents.message.take());
             }
             TreeFact::Ended {
                 agent,
@@ -97,25 +97,25 @@ impl Supervisor {
                 let result = self.result_of(agent, &task, end, seen, note);
                 if let Some(Callback { id, target }) = callback {
                     let message = self.callback_message(agent, target, &result);
-                    line.message = self.keep_mail(id, Some(message));
+                    line.message = self.mail.keep(id, Some(message));
                 }
                 contents.reviewed = self.review_end(agent, end, &result);
                 self.remember_result(agent, end, &result);
                 line.result = Some(Box::new(result));
             }
             TreeFact::Started { message, .. } => {
-                let mail = message.and_then(|message| self.mail.remove(&message));
+                let mail = message.and_then(|message| self.mail.take(message));
                 let metadata = mail.and_then(|mail| mail.metadata);
                 contents.tells_results |= metadata.is_some_and(|it| it.is_callback);
             }
-            TreeFact::Took { messages, .. } => self.forget_mail(messages),
+            TreeFact::Took { messages, .. } => self.mail.forget(messages),
             TreeFact::Consumed { messages, .. } => {
                 contents.tells_results = true;
-                self.forget_mail(messages);
+                self.mail.forget(messages);
             }
             TreeFact::StopAsked { agent, note, .. } => {
                 note.clone_from(&contents.note);
-                if let Some(member) = self.members.get_mut(agent) {
+                if let Some(member) = self.members.get_mut(*agent) {
                     member.stop_note.clone_from(note);
                 }
             }
@@ -130,22 +130,6 @@ impl Supervisor {
             | TreeFact::Kept(_) => {}
         }
         RolloutRecord::Agent(Box::new(line))
-    }
-
-    fn keep_mail(
-        &mut self,
-        id: MessageId,
-        message: Option<AgentMessage>,
-    ) -> Option<Box<AgentMessage>> {
-        let message = message?;
-        self.mail.insert(id, message.clone());
-        Some(Box::new(message))
-    }
-
-    fn forget_mail(&mut self, messages: &[MessageId]) {
-        for message in messages {
-            self.mail.remove(message);
-        }
     }
 
     /// Completes what a session saw with what the tree knows; a task that nobody saw end
@@ -174,7 +158,7 @@ impl Supervisor {
         });
         result.stop = match (end, result.stop) {
             (TaskEnding::Cancelled { .. }, _) => {
-                let asked = self.members.get(&agent).and_then(|m| m.stop_note.as_ref());
+                let asked = self.members.get(agent).and_then(|m| m.stop_note.as_ref());
                 // One that had not begun ends with the request itself.
                 let note = asked.or(note).cloned();
                 StopReason::Cancelled { note }
@@ -208,7 +192,7 @@ impl Supervisor {
 
     fn remember_result(&mut self, agent: AgentId, end: TaskEnding, result: &TaskResult) {
         // The root remembers its own.
-        let Some(member) = self.members.get_mut(&agent) else {
+        let Some(member) = self.members.get_mut(agent) else {
             return;
         };
         member.preview = result.text().as_deref().map(super::views::preview);
@@ -405,6 +389,6 @@ impl Supervisor {
         if matches!(self.state, SupervisorState::Running) {
             self.state = SupervisorState::Broken;
         }
-        self.drop_all_sessions();
+        self.members.drop_all();
     }
 }

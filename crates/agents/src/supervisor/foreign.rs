@@ -41,7 +41,7 @@ impl Supervisor {
             return TakenNames::default();
         };
         let foreign = ForeignAgents::find(&*store, source).await;
-        self.foreign = foreign.unreachable_agents_text();
+        self.news.note_foreign(foreign.unreachable_agents_text());
         foreign.taken
     }
 }

@@ -9,7 +9,7 @@ use troupe_engine::{OpenedSession, OrderSender, SessionDeps, SessionOrder, TaskT
 use troupe_protocol::op::{ConfigureSession, ForkPoint};
 use troupe_protocol::policy::{CollaborationMode, EffortChoice};
 use troupe_protocol::session::{SessionSource, TurnOverrides};
-use troupe_protocol::spawn::{ChildInstructions, HistoryShare, SpawnSpec};
+use troupe_protocol::spawn::{HistoryShare, SpawnSpec};
 use troupe_protocol::{AgentId, EventMsg, Op, SessionId, SubmissionId, discard};
 use troupe_tree::status::CurrentStatus;
 
@@ -21,7 +21,7 @@ use crate::configurator::ChildConfigurator;
 impl Supervisor {
     /// Brings a session into memory unless it is there or on its way.
     pub(super) fn load(&mut self, agent: AgentId) {
-        let Some(member) = self.members.get(&agent) else {
+        let Some(member) = self.members.get(agent) else {
             return;
         };
         if matches!(member.presence, SessionPresence::Absent) {
@@ -29,36 +29,19 @@ impl Supervisor {
         }
     }
 
-    pub(super) fn give_to_child(&mut self, agent: AgentId, order: SessionOrder) {
-        let Some(member) = self.members.get_mut(&agent) else {
-            return;
-        };
-        match &mut member.presence {
-            SessionPresence::Present(present) => {
-                // One that is gone by a defect is missed by `unloaded`.
-                present.orders.give(order);
-            }
-            SessionPresence::Loading(LoadingSession { orders, .. })
-            | SessionPresence::Leaving(orders) => {
-                orders.push_back(order);
-            }
-            SessionPresence::Absent => self.begin_loading(agent, VecDeque::from([order])),
-        }
-    }
-
-    fn begin_loading(&mut self, agent: AgentId, mut orders: VecDeque<SessionOrder>) {
+    pub(super) fn begin_loading(&mut self, agent: AgentId, mut orders: VecDeque<SessionOrder>) {
         if self.tree.status(agent) == CurrentStatus::Lost {
             return;
         }
         if !self.tree.is_resident(agent) {
-            self.visitors.insert(agent);
+            self.members.note_write_only(agent);
         }
         let Some(request) = self.configure_request(agent) else {
             return;
         };
-        let role = self.role_text(agent);
-        let cache_key = self.cache_key(agent);
-        let Some(member) = self.members.get_mut(&agent) else {
+        let role = self.members.role_text(&self.tree, agent);
+        let cache_key = self.members.cache_key(&self.tree, agent);
+        let Some(member) = self.members.get_mut(agent) else {
             return;
         };
         if let (false, Some(note)) = (member.has_log, member.note.clone()) {
@@ -106,38 +89,9 @@ impl Supervisor {
         );
     }
 
-    /// Returns the text of the role that an agent follows: a fork follows that of its maker, so
-    /// that the two begin with the same bytes.
-    fn role_text(&self, agent: AgentId) -> Option<Arc<str>> {
-        let mut next = Some(agent);
-        while let Some(agent) = next {
-            match &self.members.get(&agent)?.spec.instructions {
-                ChildInstructions::Role(text) => return Some(Arc::clone(text)),
-                ChildInstructions::Inherited => next = self.tree.get(agent)?.maker,
-            }
-        }
-        None
-    }
-
-    /// Returns whose conversation an agent's begins with, if it begins with a whole one.
-    fn cache_key(&self, agent: AgentId) -> Option<SessionId> {
-        let mut shared = None;
-        let mut next = Some(agent);
-        while let Some(member) = next.and_then(|agent| self.members.get(&agent)) {
-            if member.spec.history != HistoryShare::All {
-                break;
-            }
-            next = next.and_then(|agent| self.tree.get(agent)?.maker);
-            shared = next
-                .and_then(|agent| self.tree.get(agent))
-                .map(|node| node.session);
-        }
-        shared
-    }
-
     fn configure_request(&self, agent: AgentId) -> Option<ConfigureSession> {
         let node = self.tree.get(agent)?;
-        let member = self.members.get(&agent)?;
+        let member = self.members.get(agent)?;
         let ephemeral = self.shared.is_ephemeral();
         if member.has_log {
             return Some(ConfigureSession {
@@ -169,7 +123,7 @@ impl Supervisor {
 
     /// The session is open: what waited for it is handed over.
     pub(super) fn opened(&mut self, agent: AgentId, opened: OpenedSession) {
-        let Some(member) = self.members.get_mut(&agent) else {
+        let Some(member) = self.members.get_mut(agent) else {
             return;
         };
         let SessionPresence::Loading(loading) = &mut member.presence else {
@@ -183,7 +137,7 @@ impl Supervisor {
             orders.give(order);
         }
         self.watch_for_end(agent, orders.clone());
-        let Some(member) = self.members.get_mut(&agent) else {
+        let Some(member) = self.members.get_mut(agent) else {
             return;
         };
         tracing::debug!(%agent, from = "loading", to = "present", "the presence of a session changes");
@@ -202,7 +156,7 @@ impl Supervisor {
     }
 
     pub(super) fn loaded(&mut self, agent: AgentId, outcome: Result<OpenSession, String>) {
-        let Some(member) = self.members.get_mut(&agent) else {
+        let Some(member) = self.members.get_mut(agent) else {
             return;
         };
         match (outcome, &mut member.presence) {
@@ -222,21 +176,9 @@ impl Supervisor {
         }
     }
 
-    /// Lets a session go. Its log is free when `unloaded` hears of it.
-    pub(super) fn unload_session(&mut self, agent: AgentId) {
-        let Some(member) = self.members.get_mut(&agent) else {
-            return;
-        };
-        if let SessionPresence::Present(present) = &member.presence {
-            present.orders.give(shutdown());
-            member.enter(agent, SessionPresence::Leaving(VecDeque::new()));
-            member.last_result = None;
-        }
-    }
-
     /// The session has ended: as it was told to, or by a defect.
     pub(super) fn unloaded(&mut self, agent: AgentId) {
-        let Some(member) = self.members.get_mut(&agent) else {
+        let Some(member) = self.members.get_mut(agent) else {
             return;
         };
         let from = member.presence.name();
@@ -250,45 +192,6 @@ impl Supervisor {
             presence @ (SessionPresence::Absent | SessionPresence::Loading(_)) => {
                 member.presence = presence;
             }
-        }
-    }
-
-    /// Lets every session go. Called again until none is left.
-    pub(super) fn unload_all(&mut self) {
-        let present: Vec<AgentId> = self.members.keys().copied().collect();
-        for agent in present {
-            self.unload_session(agent);
-        }
-    }
-
-    /// Lets every session go at once, whatever it does.
-    pub(super) fn drop_all_sessions(&mut self) {
-        for (&agent, member) in &mut self.members {
-            if let SessionPresence::Present(present) = &mut member.presence {
-                present.orders.give(shutdown());
-                member.enter(agent, SessionPresence::Leaving(VecDeque::new()));
-            } else if let SessionPresence::Loading(_) = member.presence {
-                member.enter(agent, SessionPresence::Absent);
-            }
-        }
-    }
-
-    /// Lets sessions go that came only to write something down.
-    pub(super) fn unload_write_only_sessions(&mut self) {
-        if self.visitors.is_empty() || !self.steps.is_empty() {
-            return;
-        }
-        let visitors: Vec<AgentId> = self.visitors.iter().copied().collect();
-        for agent in visitors {
-            let member = self.members.get(&agent);
-            match member.map(|member| &member.presence) {
-                Some(SessionPresence::Loading(_) | SessionPresence::Leaving(_)) => continue,
-                Some(SessionPresence::Present(_)) if !self.tree.is_resident(agent) => {
-                    self.unload_session(agent);
-                }
-                Some(SessionPresence::Present(_) | SessionPresence::Absent) | None => {}
-            }
-            self.visitors.remove(&agent);
         }
     }
 
@@ -327,13 +230,6 @@ async fn open(deps: SessionDeps, request: ConfigureSession) -> Result<OpenSessio
             EventMsg::Error(error) => return Err(error.message.clone()),
             _ => {}
         }
-    }
-}
-
-fn shutdown() -> SessionOrder {
-    SessionOrder::Operate {
-        submission: SubmissionId::default(),
-        op: Op::Shutdown,
     }
 }
 

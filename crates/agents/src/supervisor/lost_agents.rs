@@ -34,13 +34,13 @@ impl Supervisor {
         };
         for LostAgent { agent, last, .. } in self.tree.remove_agents_without_log(&told, unbegun) {
             self.report_lost_agent(agent, &last);
-            self.last_told.insert(agent, last);
+            self.members.note_lost(agent, last);
         }
     }
 
     fn report_lost_agent(&mut self, agent: AgentId, last: &AgentStatus) {
         if let Some(text) = last.text()
-            && let Some(member) = self.members.get_mut(&agent)
+            && let Some(member) = self.members.get_mut(agent)
         {
             member.preview = Some(views::preview(text));
         }
@@ -48,7 +48,7 @@ impl Supervisor {
             return;
         };
         let (path, session, was) = (&node.path, node.session, last.row().agents);
-        let why = if self.members.contains_key(&agent) {
+        let why = if self.members.get(agent).is_some() {
             format!("the log of its session {session} is gone")
         } else {
             "the log of the agent that made it is gone".to_owned()

@@ -10,7 +10,6 @@ use troupe_tree::effect::{TaskSpan, TreeNotice};
 use troupe_tree::status::CurrentStatus;
 
 use super::Supervisor;
-use super::member::SessionPresence;
 use super::step_queue::SupervisorStep;
 use crate::tree_access::AgentView;
 
@@ -64,7 +63,7 @@ impl Supervisor {
         let path = self.tree.get(agent).map(|node| node.path.as_str());
         tracing::debug!(agent = path, ?status, "the status of an agent changes");
         // What it thought about belonged to the task before.
-        if let Some(member) = self.members.get_mut(&agent) {
+        if let Some(member) = self.members.get_mut(agent) {
             member.reasoning_header = None;
         }
         let Some(view) = self.view_in(agent, status) else {
@@ -112,7 +111,7 @@ impl Supervisor {
 
     /// Tells a parent that its own interrupt has ended the sessions it made.
     fn children_cancelled(&mut self, parent: AgentId, children: &[AgentId]) {
-        let mut members = children.iter().filter_map(|child| self.members.get(child));
+        let mut members = children.iter().filter_map(|child| self.members.get(*child));
         if members.any(|member| member.spec.is_session()) {
             let event = EventMsg::BackgroundEvent(BackgroundEvent {
                 message: "aborted all child sessions".to_owned(),
@@ -128,7 +127,7 @@ impl Supervisor {
     /// its own.
     fn crash_time_ms(&self, agent: AgentId, status: CurrentStatus) -> Option<i64> {
         let why = Interruption::Crash;
-        let result = self.members.get(&agent)?.last_result.as_ref()?;
+        let result = self.members.get(agent)?.last_result.as_ref()?;
         (status == CurrentStatus::Interrupted { why }).then_some(result.evidence.ended_at_ms)
     }
 
@@ -156,7 +155,7 @@ impl Supervisor {
     }
 
     fn report_reasoning_header(&mut self, agent: AgentId, header: String) {
-        let Some(member) = self.members.get_mut(&agent) else {
+        let Some(member) = self.members.get_mut(agent) else {
             return;
         };
         member.reasoning_header = Some(header.clone());
@@ -209,9 +208,8 @@ impl Supervisor {
 
     /// Writes events into an agent's own log and tells its clients, if its session is there.
     pub(super) fn tell_present(&mut self, agent: AgentId, events: Vec<EventMsg>) {
-        let member = self.members.get(&agent);
-        if let Some(SessionPresence::Present(present)) = member.map(|member| &member.presence) {
-            present.orders.give(SessionOrder::Record {
+        if let Some(orders) = self.members.orders(agent) {
+            orders.give(SessionOrder::Record {
                 submission: None,
                 events,
             });
@@ -225,13 +223,7 @@ impl Supervisor {
         agent: AgentId,
         events: Vec<EventMsg>,
     ) {
-        let here = self
-            .members
-            .get(&agent)
-            .and_then(|member| match &member.presence {
-                super::member::SessionPresence::Present(present) => Some(&present.orders),
-                _ => None,
-            });
+        let here = self.members.orders(agent);
         let orders = here.unwrap_or(&self.root.orders);
         orders.give(SessionOrder::Record { submission, events });
     }

@@ -27,7 +27,7 @@ impl Supervisor {
     /// and settings of now.
     fn dismiss_idle(&mut self) {
         for agent in self.tree.dismiss_idle() {
-            self.unload_session(agent);
+            self.members.unload(agent);
         }
     }
 
@@ -56,8 +56,8 @@ impl Supervisor {
                     (true, CallbackMode::Once) if member.has_answered => CallbackMode::Off,
                     (true, mode) => mode,
                 };
-                let node = self.tree.get(*agent)?;
-                (node.bond.callback != callback).then_some((*agent, callback))
+                let node = self.tree.get(agent)?;
+                (node.bond.callback != callback).then_some((agent, callback))
             })
             .collect();
         for (agent, callback) in rebound {
@@ -72,8 +72,8 @@ impl Supervisor {
             let is_queued = matches!(self.tree.status(*agent), CurrentStatus::Queued { .. });
             is_queued || self.tree.task_in_flight(*agent).is_some()
         };
-        let ended: Vec<AgentId> = self.members.keys().copied().filter(ends).collect();
-        self.cut_off.extend(ended);
+        let ended: Vec<AgentId> = self.members.agents().filter(ends).collect();
+        self.news.note_cut_off(ended);
         let contents = FactContents {
             note: Some(RECONFIGURED.to_owned()),
             ..FactContents::default()

@@ -159,7 +159,7 @@ impl Supervisor {
         let TreeError::Refused(TreeRefusal::KeptToItself { agent, reach }) = trouble else {
             return trouble;
         };
-        let Some(member) = self.members.get(&agent) else {
+        let Some(member) = self.members.get(agent) else {
             return trouble;
         };
         TreeError::Kept {
@@ -311,7 +311,7 @@ impl Supervisor {
             keepsake,
         })?;
         self.perform(effects, FactContents::default());
-        if let Some(member) = self.members.get_mut(&agent) {
+        if let Some(member) = self.members.get_mut(agent) {
             member.name = kept;
         }
         let submission = SubmissionId::default();
@@ -337,7 +337,7 @@ impl Supervisor {
             keepsake,
         })?;
         self.perform(effects, FactContents::default());
-        if let Some(member) = self.members.get_mut(&agent) {
+        if let Some(member) = self.members.get_mut(agent) {
             member.note.clone_from(&note);
         }
         let note = note.unwrap_or_default();

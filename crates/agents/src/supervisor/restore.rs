@@ -85,7 +85,7 @@ impl Supervisor {
         self.salvage().await;
         self.drive(TreeAction::Recover);
         self.salvaged.clear();
-        self.ends_told = self.reported_ends(&order);
+        self.news.note_ends_told(self.reported_ends(&order));
         if !order.started.contains_key(&AgentId::ROOT) {
             self.look_for_foreign_agents().await;
         }
@@ -106,13 +106,14 @@ impl Supervisor {
         match self.shared.settings().tree().recovery {
             RecoveryPolicy::Leave => {
                 self.tell_interrupted(&interrupted);
-                self.cut_off = self.unreported_interruptions(&interrupted, &order);
+                let unheard = self.unreported_interruptions(&interrupted, &order);
+                self.news.note_cut_off(unheard);
             }
             RecoveryPolicy::ContinueChildren => self.continue_all(interrupted, &[AgentId::ROOT]),
             RecoveryPolicy::Continue => self.continue_all(interrupted, &[]),
         }
         let unheard = self.unreported_interruptions(&reconfigured, &order);
-        self.cut_off.extend(unheard);
+        self.news.note_cut_off(unheard);
     }
 
     /// Reads what the tasks had come to that were running when the engine died.
@@ -157,18 +158,11 @@ impl Supervisor {
                 member.ran_ms = result.evidence.ran_ms();
                 member.preview = result.text().as_deref().map(views::preview);
             }
-            self.members.insert(node.id, Box::new(member));
-            for envelope in node.inbox.iter() {
-                if let Some(message) = story.facts.mail.remove(&envelope.id) {
-                    self.mail.insert(envelope.id, message);
-                }
-            }
+            self.members.insert(node.id, member);
         }
-        let root = self.tree.get(AgentId::ROOT);
-        for envelope in root.into_iter().flat_map(|root| root.inbox.iter()) {
-            if let Some(message) = story.facts.mail.remove(&envelope.id) {
-                self.mail.insert(envelope.id, message);
-            }
+        for envelope in self.tree.memory().iter().flat_map(|node| node.inbox.iter()) {
+            let message = story.facts.mail.remove(&envelope.id);
+            self.mail.keep(envelope.id, message);
         }
     }
 

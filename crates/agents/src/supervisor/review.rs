@@ -171,7 +171,7 @@ impl Supervisor {
         end: TaskEnding,
         result: &TaskResult,
     ) -> Option<(AgentId, EventMsg)> {
-        let member = self.members.get(&agent)?;
+        let member = self.members.get(agent)?;
         if member.spec.tool != TOOL || member.has_answered || end == TaskEnding::Replaced {
             return None;
         }

@@ -86,7 +86,7 @@ impl Supervisor {
         self.shared.ceilings.born(agent, Some(parent), &spec);
         let mut member = TreeMember::new(Arc::clone(&spec));
         member.note.clone_from(&note);
-        self.members.insert(agent, Box::new(member));
+        self.members.insert(agent, member);
         let contents = FactContents {
             spec: Some(spec),
             message: (!request.items.is_empty()).then_some(AgentMessage {
@@ -219,7 +219,7 @@ impl Supervisor {
 
     /// What the tree lets a parent hand down.
     fn rights_of(&self, parent: AgentId) -> ParentRights {
-        let spec = self.members.get(&parent).map(|member| &member.spec);
+        let spec = self.members.get(parent).map(|member| &member.spec);
         ParentRights {
             spec: spec.cloned(),
             tools: spec.map_or_else(Vec::new, |spec| spec.tools.clone()),
@@ -229,15 +229,10 @@ impl Supervisor {
 
     /// Returns how an agent is told of its children: as its caller said, or as its maker is.
     fn inherited_callback(&self, agent: AgentId) -> CallbackConfig {
-        let mut next = Some(agent);
-        while let Some(member) = next.and_then(|agent| self.members.get(&agent)) {
-            let wish = member.spec.callback_wish;
-            if !wish.is_some_and(|wish| wish.inherits) {
-                return member.spec.callback.clone();
-            }
-            next = next.and_then(|agent| self.tree.get(agent)?.maker);
+        match self.members.callback(&self.tree, agent) {
+            Some(own) => own.clone(),
+            None => self.shared.callback(),
         }
-        self.shared.callback()
     }
 
     /// Returns how `target` is told of `child`: in the target's words, about what the child

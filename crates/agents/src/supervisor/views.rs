@@ -25,14 +25,14 @@ impl Supervisor {
             .tree
             .get(agent)
             .expect("agents are never forgotten, and only known ones are viewed");
-        let member = self.members.get(&agent).map(Box::as_ref);
+        let member = self.members.get(agent);
         let parent = node.parent.and_then(|parent| self.tree.get(parent));
         let last_task = match &node.lifecycle {
             Lifecycle::Ended { task, .. } => Some(task.clone()),
             Lifecycle::Shutdown { last } => last.as_ref().map(|last| last.task.clone()),
             Lifecycle::PendingInit | Lifecycle::Running { .. } => None,
         };
-        let last_told = self.last_told.get(&agent);
+        let last_told = self.members.last_told(agent);
         AgentView {
             agent,
             session: node.session,
@@ -76,7 +76,7 @@ impl Supervisor {
         if agent == AgentId::ROOT {
             return Some(self.root.vitals.read());
         }
-        let membership = self.members.get(&agent)?.membership()?;
+        let membership = self.members.get(agent)?.membership()?;
         Some(membership.activity_handle().read())
     }
 
@@ -84,7 +84,7 @@ impl Supervisor {
     /// that it was given with a shared history. Those of an agent that is not in memory are
     /// those of its ended tasks, because others it has none.
     fn usage(&self, agent: AgentId) -> TokenUsage {
-        match (self.live_vitals(agent), self.members.get(&agent)) {
+        match (self.live_vitals(agent), self.members.get(agent)) {
             (Some(pulse), _) => pulse.usage,
             (None, Some(member)) => member.usage,
             (None, None) => TokenUsage::default(),

@@ -160,7 +160,7 @@ impl Supervisor {
                     ..self.view(told.agent)
                 };
                 let named = open.on.iter().find(|(_, agent)| *agent == told.agent);
-                let member = self.members.get(&told.agent);
+                let member = self.members.get(told.agent);
                 FinishedTarget {
                     asked: named.map_or_else(|| view.session.to_string(), |(name, _)| name.clone()),
                     result: member
@@ -205,7 +205,7 @@ impl Supervisor {
                     from: MailSender::Agent(from),
                 } => Some(ReceivedMessage {
                     from: self.view(from),
-                    message: self.without_sender_mark(from, self.mail_of(envelope.id)),
+                    message: self.without_sender_mark(from, self.mail.message(envelope.id)),
                 }),
                 _ => None,
             })

@@ -7,7 +7,7 @@ use serde_json::Value;
 const INTRODUCTION: &str = "\
 # Configuration
 
-<!-- Generated from the types: UPDATE_EXPECT=1 cargo test -p troupe --bin troupe every_key_is -->
+<!-- Generated from the types by `cargo xtask codegen`. -->
 
 Settings are read from these places; the later ones win:
 

@@ -195,14 +195,14 @@ fn writable_roots() {
 
 /// Editors use it to complete and check `config.toml`.
 #[test]
-fn the_schema_is_checked_in() {
+fn the_generated_schema_is_checked_in() {
     let schema = serde_json::to_string_pretty(&schema_of_types()).unwrap() + "\n";
     expect_file!["../../schema/config.schema.json"].assert_eq(&schema);
 }
 
 /// The page for people.
 #[test]
-fn every_key_is_on_the_page() {
+fn every_key_is_on_the_generated_page() {
     let defaults = toml::from_str(defaults()).unwrap();
     let page = reference::page(&schema_of_types(), &defaults);
     expect_file!["../../../../docs/config.md"].assert_eq(&page);

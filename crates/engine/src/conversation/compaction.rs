@@ -16,9 +16,9 @@ use troupe_protocol::{CallId, ContextFragment, ItemId, ResponseItem, SubmissionI
 use troupe_store::StoreError;
 use troupe_tools::plan_set_by;
 
-use super::Conversation;
 use super::models::effective_effort;
 use super::running::stale_request_error;
+use super::{Conversation, OpenSession};
 use crate::context;
 use crate::emit::Emitter;
 use crate::host::{ActivityKind, StaleRequest};
@@ -27,7 +27,7 @@ use crate::limits::{
 };
 use crate::output::AnswerFormat;
 use crate::response::plans;
-use crate::task::{AfterCompaction, RunningCompaction, StopCause, TaskPhase};
+use crate::task::{AfterCompaction, RunningCompaction, StopCause, Task, TaskPhase};
 
 const PROMPT: &str = include_str!("../prompts/compact.md");
 const SUMMARY_PREFIX: &str = include_str!("../prompts/compact_prefix.md");
@@ -50,7 +50,7 @@ pub(super) fn item(id: ItemId, status: WorkStatus) -> TurnItem {
     TurnItem::ContextCompaction(ContextCompactionItem { id, status })
 }
 
-impl Conversation {
+impl OpenSession {
     /// Compacts because the user asked for it: a task of its own.
     pub(crate) async fn compact(
         &mut self,
@@ -63,17 +63,25 @@ impl Conversation {
                 "a task is running; compact when it is over, or interrupt it".to_owned(),
             );
         }
-        let starting = match self.starting(&id, None).await {
+        let conversation = &mut self.conversation;
+        let starting = match conversation.services.host.starting(&id, None).await {
             Ok(lines) => lines,
             Err(StaleRequest) => return out.error(&id, stale_request_error()),
         };
-        self.open_task(out, id, AnswerFormat::Free, None, starting)?;
-        self.start_compaction(out, AfterCompaction::Finish)
+        let task = conversation.open_task(out, id, AnswerFormat::Free, None, starting)?;
+        let task = self.task.insert(task);
+        conversation.start_compaction(task, out, AfterCompaction::Finish)
     }
+}
 
+impl Conversation {
     /// Compacts so that the task can go on.
-    pub(super) async fn make_room(&mut self, out: &mut Emitter) -> Result<(), StoreError> {
-        let made = self.task.as_ref().map_or(0, |task| task.compactions);
+    pub(super) async fn make_room(
+        &mut self,
+        task: &mut Task,
+        out: &mut Emitter,
+    ) -> Result<(), StoreError> {
+        let made = task.compactions;
         if made >= COMPACTIONS_MAX {
             let stop = StopCause::fatal(
                 AbortReason::Error,
@@ -83,32 +91,28 @@ impl Conversation {
                 ),
                 ErrorInfo::ContextWindowExceeded,
             );
-            return self.stop(out, stop).await;
+            return self.stop(task, out, stop).await;
         }
-        self.start_compaction(out, AfterCompaction::Sample)
+        self.start_compaction(task, out, AfterCompaction::Sample)
     }
 
     fn start_compaction(
-        &mut self,
+        &self,
+        task: &mut Task,
         out: &mut Emitter,
         then: AfterCompaction,
     ) -> Result<(), StoreError> {
-        let Some(id) = self.task_id() else {
-            return Ok(());
-        };
-        let item_id = self.ids.item("compaction");
-        let event = self.started_event(&id, item(item_id.clone(), WorkStatus::InProgress));
-        out.emit(&id, vec![event])?;
-        let stream = self.model.open(self.compaction_request(0));
-        if let Some(task) = &mut self.task {
-            task.enter(TaskPhase::Compacting(RunningCompaction {
-                stream,
-                item: item_id,
-                summary: String::new(),
-                attempt: 0,
-                then,
-            }));
-        }
+        let item_id = self.services.ids.item("compaction");
+        let event = self.started_event(&task.id, item(item_id.clone(), WorkStatus::InProgress));
+        out.emit(&task.id, vec![event])?;
+        let stream = self.services.model.open(self.compaction_request(task, 0));
+        task.enter(TaskPhase::Compacting(RunningCompaction {
+            stream,
+            item: item_id,
+            summary: String::new(),
+            attempt: 0,
+            then,
+        }));
         self.set_activity(ActivityKind::Compacting);
         Ok(())
     }
@@ -116,26 +120,27 @@ impl Conversation {
     /// Returns how much of the history a summary would take the place of: so many first items.
     /// What a task was just told is not among them: only once it was answered are its words part
     /// of what was said before.
-    pub(super) fn compactable(&self) -> usize {
-        match &self.task {
-            Some(task) if task.cycles == 0 => self.history.before_turn(),
-            _ => self.history.items().len(),
+    pub(super) fn compactable(&self, task: &Task) -> usize {
+        match task.cycles {
+            0 => self.ledgers.history.before_turn(),
+            _ => self.ledgers.history.items().len(),
         }
     }
 
     /// Asks again with less, because even the request for a summary did not fit.
     pub(super) async fn shrink_compaction(
         &mut self,
+        task: &mut Task,
         out: &mut Emitter,
         error: &ModelError,
     ) -> Result<(), StoreError> {
-        let Some(compacting) = self.compacting() else {
+        let Some(compacting) = task.compacting() else {
             return Ok(());
         };
         compacting.attempt += 1;
         compacting.summary.clear();
         let attempt = compacting.attempt;
-        let all = self.compactable();
+        let all = self.compactable(task);
         let kept = all >> attempt;
         if attempt > COMPACTION_ATTEMPTS_MAX || kept == 0 {
             let stop = StopCause::fatal(
@@ -147,59 +152,43 @@ impl Conversation {
                 ),
                 ErrorInfo::ContextWindowExceeded,
             );
-            return self.stop(out, stop).await;
+            return self.stop(task, out, stop).await;
         }
-        let stream = self.model.open(self.compaction_request(attempt));
-        if let Some(compacting) = self.compacting() {
-            compacting.stream = stream;
+        let request = self.compaction_request(task, attempt);
+        if let Some(compacting) = task.compacting() {
+            compacting.stream = self.services.model.open(request);
         }
-        let Some(id) = self.task_id() else {
-            return Ok(());
-        };
         let message = format!(
             "the conversation is too long even to be summarised; the oldest {} of its {all} items \
              are left out of the summary",
             all - kept
         );
-        out.warn(&id, message)
+        out.warn(&task.id, message)
     }
 
     /// Asks for the summary again as before, because what the request had of the history was
     /// changed.
-    pub(super) fn repeat_compaction(&mut self) {
-        let Some(attempt) = self.compacting().map(|compacting| compacting.attempt) else {
+    pub(super) fn repeat_compaction(&self, task: &mut Task) {
+        let Some(attempt) = task.compacting().map(|compacting| compacting.attempt) else {
             return;
         };
-        let stream = self.model.open(self.compaction_request(attempt));
-        if let Some(compacting) = self.compacting() {
+        let request = self.compaction_request(task, attempt);
+        if let Some(compacting) = task.compacting() {
             compacting.summary.clear();
-            compacting.stream = stream;
-        }
-    }
-
-    pub(super) fn compacting(&mut self) -> Option<&mut RunningCompaction> {
-        match &mut self.task.as_mut()?.phase {
-            TaskPhase::Compacting(compacting) => Some(compacting),
-            TaskPhase::Starting
-            | TaskPhase::Equipping { .. }
-            | TaskPhase::Sampling { .. }
-            | TaskPhase::Calling(_)
-            | TaskPhase::Shell
-            | TaskPhase::Leaving { .. }
-            | TaskPhase::Stopping(_) => None,
+            compacting.stream = self.services.model.open(request);
         }
     }
 
     /// Each attempt leaves out half of what the one before sent, oldest first.
-    fn compaction_request(&self, attempt: u32) -> ModelRequest {
-        let items = &self.history.items()[..self.compactable()];
+    fn compaction_request(&self, task: &Task, attempt: u32) -> ModelRequest {
+        let items = &self.ledgers.history.items()[..self.compactable(task)];
         let kept = items.len() >> attempt;
         let mut input = without_orphans(&items[items.len() - kept..]);
         input.push(Arc::new(HistoryItem::new(ResponseItem::user_text(PROMPT))));
-        let context = self.turn_context();
+        let context = &task.context;
         ModelRequest {
             model: context.model.clone(),
-            instructions: self.instructions(),
+            instructions: self.instructions(context),
             input,
             tools: Arc::clone(&self.toolset),
             tool_choice: ModelToolChoice::Never,
@@ -208,23 +197,21 @@ impl Conversation {
             summary: context.summary,
             output_schema: None,
             previous: None,
-            prompt_cache_key: Some(self.prompt_cache_key.clone()),
-            conversation: self.own_name(),
+            prompt_cache_key: Some(self.settings.prompt_cache_key.clone()),
+            conversation: self.settings.own_name(),
         }
     }
 
     /// Puts the summary in place of the history.
     pub(super) async fn compacted(
         &mut self,
+        task: &mut Task,
         out: &mut Emitter,
         compacting: RunningCompaction,
     ) -> Result<(), StoreError> {
-        let Some(id) = self.task_id() else {
-            return Ok(());
-        };
         if compacting.summary.trim().is_empty() {
             let failed = item(compacting.item, WorkStatus::Failed);
-            self.complete_items(out, &id, vec![failed])?;
+            out.emit(&task.id, self.completed_events(&task.id, vec![failed]))?;
             let stop = StopCause::fatal(
                 AbortReason::Error,
                 "the model answered the request for a summary with nothing; the history is \
@@ -232,14 +219,15 @@ impl Conversation {
                     .to_owned(),
                 ErrorInfo::Other,
             );
-            return self.stop(out, stop).await;
+            return self.stop(task, out, stop).await;
         }
-        let mut replacement = self.replacement(&compacting.summary, compacting.then);
-        replacement.extend(self.proposal_kept(compacting.then));
+        let mut replacement = self.replacement(task, &compacting.summary, compacting.then);
+        replacement.extend(self.proposal_kept(&task.context.model, compacting.then));
         replacement.extend(self.plan_kept());
-        let standing = self.subtree_summary().await;
+        let standing = self.services.host.describe_subtree().await;
         replacement.extend(standing.map(|text| ResponseItem::user_text(context::agents(&text))));
-        let just_said = self.history.responses().skip(self.compactable());
+        let history = &self.ledgers.history;
+        let just_said = history.responses().skip(self.compactable(task));
         replacement.extend(just_said.cloned());
         let record = CompactionRecord {
             message: compacting.summary,
@@ -247,44 +235,44 @@ impl Conversation {
             carried: self.carried(out),
         };
         let completed = item(compacting.item, WorkStatus::Completed);
-        let mut msgs = self.completed_events(&id, vec![completed]);
-        msgs.push(self.token_count());
-        out.write(&id, vec![RolloutRecord::Compacted(Box::new(record))], msgs)?;
-        self.history.replace(replacement);
-        self.usage.counted = None;
-        if let Some(task) = &mut self.task {
-            task.compactions += 1;
-            task.room = task.room.after_compaction();
-        }
+        let mut msgs = self.completed_events(&task.id, vec![completed]);
+        msgs.push(self.token_count(&task.context.model));
+        out.write(
+            &task.id,
+            vec![RolloutRecord::Compacted(Box::new(record))],
+            msgs,
+        )?;
+        self.ledgers.history.replace(replacement);
+        self.ledgers.usage.counted = None;
+        task.compactions += 1;
+        task.room = task.room.after_compaction();
         let goes_on = match compacting.then {
             AfterCompaction::Sample => true,
-            AfterCompaction::Finish => self.deliver_steered(out).await?,
+            AfterCompaction::Finish => self.deliver_steered(task, out).await?,
         };
         if goes_on {
-            return Box::pin(self.sample(out)).await;
+            return Box::pin(self.sample(task, out)).await;
         }
-        self.complete_task(out).await
+        self.complete_task(task, out).await
     }
 
     /// Surroundings, the newest user messages that fit, then the summary. What the running task
     /// was told is kept whole, whether it fits or not.
-    fn replacement(&self, summary: &str, then: AfterCompaction) -> Vec<ResponseItem> {
-        let (past, just_said) = self.history.items().split_at(self.compactable());
-        let whole = match &self.task {
-            Some(task) if just_said.is_empty() => task.said,
-            _ => 0,
-        };
+    fn replacement(&self, task: &Task, summary: &str, then: AfterCompaction) -> Vec<ResponseItem> {
+        let items = self.ledgers.history.items();
+        let (past, just_said) = items.split_at(self.compactable(task));
+        let whole = if just_said.is_empty() { task.said } else { 0 };
         let told: Vec<&str> = just_said
             .iter()
             .filter_map(|item| context::text_of(item.item()))
             .collect();
         // What could not be read of the surroundings was told when they were first read.
-        let mut items = self.context_beside(&told, &mut Vec::new());
+        let mut items = self.context_beside(&task.context, &told, &mut Vec::new());
         let messages = past
             .iter()
             .map(|item| item.item())
             .filter(|item| is_user_message(item));
-        let tokens_max = self.kept_tokens_max(then);
+        let tokens_max = self.kept_tokens_max(&task.context.model, then);
         items.extend(newest_user_messages(messages, tokens_max, whole));
         items.push(ResponseItem::user_text(format!(
             "{SUMMARY_PREFIX}{summary}"
@@ -296,7 +284,7 @@ impl Conversation {
     /// it. A summary may lose steps.
     fn plan_kept(&self) -> Option<ResponseItem> {
         let mut answers = HashMap::new();
-        for item in self.history.responses().rev() {
+        for item in self.ledgers.history.responses().rev() {
             if let Some(call) = item.answered_call() {
                 answers.insert(call, item);
             }
@@ -313,26 +301,27 @@ impl Conversation {
 
     /// Returns the plan that was proposed last, whether or not it was agreed on yet: work may
     /// go by it, and talk does.
-    fn proposal_kept(&self, then: AfterCompaction) -> Option<ResponseItem> {
-        self.history.responses().rev().find_map(|item| {
+    fn proposal_kept(&self, model: &str, then: AfterCompaction) -> Option<ResponseItem> {
+        self.ledgers.history.responses().rev().find_map(|item| {
             if item.fragment() == Some(ContextFragment::Proposal) {
                 return Some(item.clone());
             }
             let plan = plans::proposed_in(&item.assistant_message()?)?;
-            let plan = context::cut_text(&plan, text_bytes(self.kept_tokens_max(then)), "plan");
+            let bytes_max = text_bytes(self.kept_tokens_max(model, then));
+            let plan = context::cut_text(&plan, bytes_max, "plan");
             Some(ResponseItem::user_text(context::proposal(&plan)))
         })
     }
 
     /// Returns how much of the user's messages is kept. In a small window the general bound
     /// would keep all that was too much.
-    fn kept_tokens_max(&self, then: AfterCompaction) -> u64 {
+    fn kept_tokens_max(&self, model: &str, then: AfterCompaction) -> u64 {
         let too_much = match then {
             // The window is smaller than this, whether anybody knows its size or not.
-            AfterCompaction::Sample => Some(self.context_tokens()),
+            AfterCompaction::Sample => Some(self.ledgers.context_tokens()),
             AfterCompaction::Finish => None,
         };
-        let window = self.context_window();
+        let window = self.context_window(model);
         let room = too_much.map_or(window, |tokens| tokens.min(window));
         (room.saturating_mul(COMPACTION_KEPT_PERCENT) / 100).min(COMPACTION_KEPT_TOKENS_MAX)
     }

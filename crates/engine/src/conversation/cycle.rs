@@ -12,9 +12,9 @@ use troupe_protocol::{CallId, ResponseId, ResponseItem};
 use troupe_store::StoreError;
 use troupe_tools::ToolEvent;
 
+use super::Conversation;
 use super::refused_requests::RequestOverflow;
-use super::{Conversation, PrefixCount};
-use crate::calls::{self, CallOrigin, CallSignal, CycleCalls, DueAnswers, SessionChannel};
+use crate::calls::{self, CallOrigin, CallSignal, CycleCalls, DueAnswers};
 use crate::emit::{EmittedLine, Emitter};
 use crate::history::{PromptHistory, distinct_call_id};
 use crate::host::WriteAck;
@@ -26,28 +26,28 @@ use crate::task::{CompactionBudget, StopCause, Task, TaskPhase};
 impl Conversation {
     pub(super) async fn response_completed(
         &mut self,
+        task: &mut Task,
         out: &mut Emitter,
         response_id: ResponseId,
         usage: TokenUsage,
     ) -> Result<(), StoreError> {
-        self.usage.total += usage;
-        self.usage.last = usage;
-        let Some(task) = &mut self.task else {
-            return Ok(());
-        };
+        self.ledgers.usage.total += usage;
+        self.ledgers.usage.last = usage;
         task.seen.used(usage);
         match std::mem::replace(&mut task.phase, TaskPhase::Starting) {
             TaskPhase::Sampling { stream, response } => {
                 stream.release();
-                self.cycle_answered(out, response, response_id, usage).await
+                self.cycle_answered(task, out, response, response_id, usage)
+                    .await
             }
-            TaskPhase::Compacting(compacting) => self.compacted(out, compacting).await,
+            TaskPhase::Compacting(compacting) => self.compacted(task, out, compacting).await,
             phase @ (TaskPhase::Starting
             | TaskPhase::Equipping { .. }
             | TaskPhase::Calling(_)
             | TaskPhase::Shell
             | TaskPhase::Leaving { .. }
-            | TaskPhase::Stopping(_)) => {
+            | TaskPhase::Stopping(_)
+            | TaskPhase::Over) => {
                 task.phase = phase;
                 Ok(())
             }
@@ -57,20 +57,17 @@ impl Conversation {
     /// Records a whole response and starts the calls in it.
     async fn cycle_answered(
         &mut self,
+        task: &mut Task,
         out: &mut Emitter,
         response: IncomingResponse,
         response_id: ResponseId,
         usage: TokenUsage,
     ) -> Result<(), StoreError> {
-        let limit = self.compact_limit();
+        let limit = self.compact_limit(&task.context.model);
         let sent = match usage.input_tokens {
-            0 => self.context_tokens(),
+            0 => self.ledgers.context_tokens(),
             counted => counted,
         };
-        let Some(task) = &mut self.task else {
-            return Ok(());
-        };
-        let id = task.id.clone();
         let room = task.room.after_response(sent, limit);
         let no_room = room == CompactionBudget::Never && task.room != CompactionBudget::Never;
         task.room = room;
@@ -83,89 +80,73 @@ impl Conversation {
         } else {
             0
         };
-        self.responses = self.responses.saturating_add(1);
+        self.ledgers.responses = self.ledgers.responses.saturating_add(1);
         let finished = response.finish();
-        let items = with_distinct_calls(finished.history, &self.history);
+        let items = with_distinct_calls(finished.history, &self.ledgers.history);
         let records = items
             .iter()
             .cloned()
             .map(RolloutRecord::ResponseItem)
             .collect();
-        let mut msgs = self.completed_events(&id, finished.items);
-        msgs.push(self.token_count());
+        let mut msgs = self.completed_events(&task.id, finished.items);
+        msgs.push(self.token_count(&task.context.model));
         if no_room {
             msgs.push(no_room_warning(sent, limit));
         }
-        out.write(&id, records, msgs)?;
+        out.write(&task.id, records, msgs)?;
         let calls = CycleCalls::new(response_id, usage, &items);
-        if let Some(task) = &mut self.task {
-            task.seen.responded(&items);
-        }
-        self.history.extend(items);
-        self.history.drop_dangling_reasoning();
-        self.usage.counted = (usage.total_tokens > 0).then(|| PrefixCount {
-            tokens: usage.total_tokens,
-            items: self.history.items().len(),
-        });
-        if let Some(task) = &mut self.task {
-            task.enter(TaskPhase::Calling(calls));
-        }
-        self.start_calls();
-        self.finish_cycle(out).await
+        task.seen.responded(&items);
+        self.ledgers.history.extend(items);
+        self.ledgers.history.drop_dangling_reasoning();
+        self.ledgers.count(usage);
+        task.enter(TaskPhase::Calling(calls));
+        self.start_calls(task);
+        self.finish_cycle(task, out).await
     }
 
     pub(super) async fn response_failed(
         &mut self,
+        task: &mut Task,
         out: &mut Emitter,
         error: ModelError,
     ) -> Result<(), StoreError> {
-        let Some(task) = &self.task else {
-            return Ok(());
-        };
         let is_sampling = matches!(task.phase, TaskPhase::Sampling { .. });
-        let room = task.room;
         match error.kind {
             ModelErrorKind::ContextWindowExceeded => {
-                self.learn_window(&error);
+                self.models.learn_window(&task.context.model, &error);
                 if !is_sampling {
-                    return self.shrink_compaction(out, &error).await;
+                    return self.shrink_compaction(task, out, &error).await;
                 }
-                if room == CompactionBudget::Unknown && self.compactable() > 0 {
-                    self.drop_response(out)?;
-                    return self.make_room(out).await;
+                if task.room == CompactionBudget::Unknown && self.compactable(task) > 0 {
+                    self.drop_response(task, out)?;
+                    return self.make_room(task, out).await;
                 }
                 return self
-                    .fail_oversized_task(out, RequestOverflow::Refused(&error))
+                    .fail_oversized_task(task, out, RequestOverflow::Refused(&error))
                     .await;
             }
             ModelErrorKind::PreviousResponseUnknown | ModelErrorKind::PictureRefused
-                if self.repair_refused_request(out, &error)? =>
+                if self.repair_refused_request(task, out, &error)? =>
             {
-                return self.ask_again(out).await;
+                return self.ask_again(task, out).await;
             }
             _ => (),
         }
         let info = ErrorInfo::from(&error);
         let stop = StopCause::fatal(AbortReason::Error, error.message, info);
-        self.stop(out, stop).await
+        self.stop(task, out, stop).await
     }
 
-    fn start_calls(&mut self) {
-        let Some(task) = &self.task else {
-            return;
-        };
+    fn start_calls(&self, task: &mut Task) {
         let context = Arc::new(self.call_context(task));
         let epoch = task.epoch;
-        while let Some(TaskPhase::Calling(calls)) = self.task.as_mut().map(|task| &mut task.phase) {
+        while let TaskPhase::Calling(calls) = &mut task.phase {
             let Some(startable) = calls.next_startable(&self.tools) else {
                 break;
             };
             let index = startable.index;
-            let channel = SessionChannel {
-                mailbox: self.mailbox.clone(),
-                caller: CallOrigin::Model { epoch },
-                call_id: startable.call_id.clone(),
-            };
+            let call_id = startable.call_id.clone();
+            let channel = self.services.channel(CallOrigin::Model { epoch }, call_id);
             let handle = calls::start(
                 Arc::clone(&self.tools),
                 startable,
@@ -175,53 +156,43 @@ impl Conversation {
             );
             calls.started(index, handle);
         }
-        self.show_calls();
+        self.show_calls(task);
     }
 
-    /// Takes a signal of a running call. One of a task that is over is ignored.
-    pub(crate) async fn signal(
+    /// Takes a signal of a call that the task's model made.
+    pub(super) async fn call_signal(
         &mut self,
+        task: &mut Task,
         out: &mut Emitter,
-        caller: CallOrigin,
         call_id: CallId,
         signal: CallSignal,
     ) -> Result<(), StoreError> {
-        let epoch = match caller {
-            CallOrigin::Model { epoch } => epoch,
-            CallOrigin::User => return Box::pin(self.shell_signal(out, &call_id, signal)).await,
-        };
-        if self.task.as_ref().is_none_or(|task| task.epoch != epoch) {
-            return Ok(());
-        }
         match signal {
-            CallSignal::Event(event) => self.tool_event(out, call_id, event),
-            CallSignal::Ask(ask) => Box::pin(self.ask(out, call_id, ask)).await,
+            CallSignal::Event(event) => self.tool_event(task, out, call_id, event),
+            CallSignal::Ask(ask) => Box::pin(self.ask(task, out, call_id, ask)).await,
             CallSignal::Settled(decision) => {
                 let word = InquiryAnswer::Decision(decision);
-                Box::pin(self.record_outside_answer(out, &call_id, word)).await
+                Box::pin(self.record_outside_answer(task, out, &call_id, word)).await
             }
-            CallSignal::MayStop(verdict) => Box::pin(self.may_stop(out, verdict)).await,
+            CallSignal::MayStop(verdict) => Box::pin(self.may_stop(task, out, verdict)).await,
             CallSignal::Answered { index, output } => {
-                self.drop_question(out, &call_id)?;
-                let Some(calls) = self.calls() else {
+                self.drop_question(task, out, &call_id)?;
+                let Some(calls) = task.calls() else {
                     return Ok(());
                 };
                 calls.answered(index, output);
-                if self.task.as_ref().is_some_and(Task::is_stopping) {
-                    return Box::pin(self.finish_stop_if_clean(out)).await;
+                if task.is_stopping() {
+                    return Box::pin(self.finish_stop_if_clean(task, out)).await;
                 }
-                self.start_calls();
-                Box::pin(self.finish_cycle(out)).await
+                self.start_calls(task);
+                Box::pin(self.finish_cycle(task, out)).await
             }
         }
     }
 
     /// Records answers as they become due; after the last one the cycle is over.
-    async fn finish_cycle(&mut self, out: &mut Emitter) -> Result<(), StoreError> {
-        let Some(id) = self.task_id() else {
-            return Ok(());
-        };
-        let Some(calls) = self.calls() else {
+    async fn finish_cycle(&mut self, task: &mut Task, out: &mut Emitter) -> Result<(), StoreError> {
+        let Some(calls) = task.calls() else {
             return Ok(());
         };
         let DueAnswers { answers, claims } = calls.take_recordable();
@@ -229,25 +200,23 @@ impl Conversation {
         let goes_on = calls.any();
         let (response_id, usage) = (calls.response_id.clone(), calls.usage);
         let claiming = self.claiming(claims).await;
-        self.note_agents(&claiming.records);
+        self.ledgers.note_agents(&claiming.records);
         let completed = done.then(|| EventMsg::ResponseCompleted {
-            turn_id: id.clone(),
+            turn_id: task.id.clone(),
             response_id: response_id.clone(),
             usage,
         });
         let lines = claiming.records.into_iter().map(EmittedLine::Record);
         let lines = lines.chain(answers.iter().map(EmittedLine::item));
-        out.write_lines(lines.chain(completed.map(|msg| EmittedLine::event(&id, msg))))?;
+        out.write_lines(lines.chain(completed.map(|msg| EmittedLine::event(&task.id, msg))))?;
         WriteAck::tell_written(claiming.receipt);
-        self.history.extend(answers);
+        self.ledgers.history.extend(answers);
         if !done {
             return Ok(());
         }
-        self.history
+        self.ledgers
+            .history
             .set_bookmark(response_id.clone(), out.position());
-        let Some(task) = &mut self.task else {
-            return Ok(());
-        };
         task.last_response = Some(response_id);
         task.enter(TaskPhase::Starting);
         if task.pauses > PAUSES_MAX {
@@ -255,40 +224,37 @@ impl Conversation {
                 "the model paused {PAUSES_MAX} times in a row and wants to go on; say so if it shall"
             );
             let stop = StopCause::fatal(AbortReason::Error, message, ErrorInfo::Other);
-            return self.stop(out, stop).await;
+            return self.stop(task, out, stop).await;
         }
-        if goes_on || task.pauses > 0 || self.deliver_steered(out).await? {
-            return Box::pin(self.sample(out)).await;
+        if goes_on || task.pauses > 0 || self.deliver_steered(task, out).await? {
+            return Box::pin(self.sample(task, out)).await;
         }
-        self.conclude(out).await
+        self.conclude(task, out).await
     }
 
     fn tool_event(
-        &mut self,
+        &self,
+        task: &mut Task,
         out: &mut Emitter,
         call_id: CallId,
         event: ToolEvent,
     ) -> Result<(), StoreError> {
-        let Some(id) = self.task_id() else {
-            return Ok(());
-        };
+        let id = task.id.clone();
         match event {
             ToolEvent::Started(item) => {
                 let event = self.started_event(&id, item.clone());
                 out.emit(&id, vec![event])?;
-                if let Some(calls) = self.calls() {
+                if let Some(calls) = task.calls() {
                     calls.item_started(item);
                 }
                 Ok(())
             }
             ToolEvent::Completed(item) => {
-                if let Some(task) = &mut self.task {
-                    task.seen.completed(&item);
-                }
-                if let Some(calls) = self.calls() {
+                task.seen.completed(&item);
+                if let Some(calls) = task.calls() {
                     calls.item_completed(&item);
                 }
-                self.complete_items(out, &id, vec![item])
+                out.emit(&id, self.completed_events(&id, vec![item]))
             }
             ToolEvent::Output { stream, bytes } => out.delta(
                 &id,
@@ -311,13 +277,11 @@ impl Conversation {
             ),
             ToolEvent::Warning(message) => out.warn(&id, message),
             ToolEvent::HookWarning(message) => {
-                self.hook_warned(&message);
+                self.services.host.hook_warned(&message);
                 out.warn(&id, message)
             }
             ToolEvent::Editing(files) => {
-                if let Some(task) = &mut self.task {
-                    task.seen.editing(files);
-                }
+                task.seen.editing(files);
                 Ok(())
             }
             ToolEvent::Files(fact) => {
@@ -325,20 +289,6 @@ impl Conversation {
             }
             ToolEvent::Other(msg) if msg.is_delta() => out.delta(&id, *msg),
             ToolEvent::Other(msg) => out.emit(&id, vec![*msg]),
-        }
-    }
-
-    /// Returns the calls of the running cycle, also while it is being stopped.
-    pub(super) fn calls(&mut self) -> Option<&mut CycleCalls> {
-        match &mut self.task.as_mut()?.phase {
-            TaskPhase::Calling(calls) => Some(calls),
-            TaskPhase::Stopping(stopping) => Some(&mut stopping.calls),
-            TaskPhase::Starting
-            | TaskPhase::Equipping { .. }
-            | TaskPhase::Sampling { .. }
-            | TaskPhase::Compacting(_)
-            | TaskPhase::Shell
-            | TaskPhase::Leaving { .. } => None,
         }
     }
 }

@@ -21,14 +21,15 @@ use crate::task::{StopCause, Task, TaskPhase};
 impl Conversation {
     /// Ends the task, if its answer is as it was asked for. If not, the model gets one more
     /// try.
-    pub(super) async fn conclude(&mut self, out: &mut Emitter) -> Result<(), StoreError> {
-        let Some(task) = &mut self.task else {
-            return Ok(());
-        };
+    pub(super) async fn conclude(
+        &mut self,
+        task: &mut Task,
+        out: &mut Emitter,
+    ) -> Result<(), StoreError> {
         match task.output.judge(task.last_message.as_deref()) {
             AnswerVerdict::Accepted => {
                 task.last_message = task.last_message.take().map(|it| task.output.said(it));
-                self.leave(out).await
+                self.leave(task, out).await
             }
             AnswerVerdict::Repair(request) => {
                 let message = "the answer does not fit its output schema; it is asked for again";
@@ -41,32 +42,33 @@ impl Conversation {
                     EmittedLine::item(&request),
                     EmittedLine::event(&id, warning),
                 ])?;
-                self.history.push(request);
-                Box::pin(self.sample(out)).await
+                self.ledgers.history.push(request);
+                Box::pin(self.sample(task, out)).await
             }
             AnswerVerdict::Rejected(message) => {
                 task.enter(TaskPhase::Starting);
                 let stop = StopCause::fatal(AbortReason::Error, message, ErrorInfo::OutputInvalid);
-                self.stop(out, stop).await
+                self.stop(task, out, stop).await
             }
         }
     }
 
     /// Ends a task that did what it was asked for.
-    pub(super) async fn complete_task(&mut self, out: &mut Emitter) -> Result<(), StoreError> {
-        self.tell_untold(out)?;
-        let Some(mut task) = self.task.take() else {
-            return Ok(());
-        };
-        self.tell_settings();
+    pub(super) async fn complete_task(
+        &mut self,
+        task: &mut Task,
+        out: &mut Emitter,
+    ) -> Result<(), StoreError> {
+        self.ledgers.tell_untold(out)?;
+        self.services.host.settings(&self.settings.context);
         let EndedTask {
             fact: files,
             warnings,
         } = self.files_changed(&task.id).await;
         let ending = self
-            .ending(&mut task, StopReason::Completed, files.as_ref())
+            .ending(task, StopReason::Completed, files.as_ref())
             .await;
-        self.note_agents(&ending.records);
+        self.ledgers.note_agents(&ending.records);
         let complete = EmittedLine::event(&task.id, EventMsg::TurnComplete(task.completed()));
         let files = files.map(|fact| RolloutRecord::Files(Box::new(fact)));
         let warnings = warnings.into_iter();
@@ -77,11 +79,9 @@ impl Conversation {
             .chain(ending.records)
             .map(EmittedLine::Record);
         let lines = lines.chain(warnings);
-        if let Err(error) = out.write_lines(lines.chain([complete])) {
-            // A task whose end is not recorded is ended by who takes the error.
-            self.task = Some(task);
-            return Err(error);
-        }
+        // A task whose end is not recorded is ended by who takes the error.
+        out.write_lines(lines.chain([complete]))?;
+        task.enter(TaskPhase::Over);
         out.commit().await?;
         WriteAck::tell_written(ending.receipt);
         Ok(())
@@ -90,7 +90,7 @@ impl Conversation {
     /// Tells the tree what the task came to, and what it did to files. Returns the lines that
     /// go with its end.
     pub(super) async fn ending(
-        &mut self,
+        &self,
         task: &mut Task,
         stop: StopReason,
         files: Option<&FileFact>,
@@ -108,13 +108,13 @@ impl Conversation {
                 "the task ends"
             );
         });
-        let host = Arc::clone(&self.host);
+        let host = Arc::clone(&self.services.host);
         let mut seen = std::mem::take(&mut task.seen);
         if let Some(fact) = files {
             seen.filed(fact);
         }
         let evidence = if host.has_tree() {
-            seen.finish(self.clock.now_ms()).await
+            seen.finish(self.services.clock.now_ms()).await
         } else {
             Evidence::default()
         };

@@ -14,12 +14,12 @@ use troupe_protocol::input::UserInput;
 use troupe_protocol::{CallId, ResponseItem, SubmissionId};
 use troupe_store::StoreError;
 
-use super::Conversation;
-use crate::emit::{EmittedLine, Emitter};
+use super::OpenSession;
+use crate::emit::Emitter;
 use crate::limits::{INJECTED_BYTES_MAX, INJECTED_ITEMS_MAX};
 use crate::user_input::{self, DecodedPictures};
 
-impl Conversation {
+impl OpenSession {
     /// Adds items of a client to what the model knows.
     pub(crate) async fn inject(
         &mut self,
@@ -27,36 +27,22 @@ impl Conversation {
         id: &SubmissionId,
         items: Vec<ResponseItem>,
     ) -> Result<(), StoreError> {
-        let mut known = self.history.call_ids();
-        known.extend(
-            self.untold
-                .iter()
-                .filter_map(ResponseItem::open_call)
-                .cloned(),
-        );
-        let pictures = std::mem::take(&mut self.pictures);
+        let ledgers = &mut self.conversation.ledgers;
+        let mut known = ledgers.history.call_ids();
+        let untold = ledgers.untold.iter();
+        known.extend(untold.filter_map(ResponseItem::open_call).cloned());
+        let pictures = std::mem::take(&mut self.conversation.pictures);
         let items = match check_items(items, &known, &pictures).await {
             Ok(items) => items,
             Err(problem) => return out.error(id, refusal(problem)),
         };
         let told = items.clone();
         out.emit(id, vec![EventMsg::ItemsInjected { items }])?;
-        self.untold.extend(told);
+        ledgers.untold.extend(told);
         if self.task.is_none() {
-            self.tell_untold(out)?;
+            ledgers.tell_untold(out)?;
         }
         out.commit().await
-    }
-
-    /// Puts what waits for the model into the history.
-    pub(super) fn tell_untold(&mut self, out: &mut Emitter) -> Result<(), StoreError> {
-        if self.untold.is_empty() {
-            return Ok(());
-        }
-        out.write_lines(self.untold.iter().map(EmittedLine::item))?;
-        let told = std::mem::take(&mut self.untold);
-        self.history.extend(told);
-        Ok(())
     }
 }
 

@@ -8,47 +8,44 @@ use troupe_store::StoreError;
 use troupe_tools::hooks::HookRefusal;
 
 use super::Conversation;
-use crate::calls::{CallOrigin, CallSignal, SessionChannel};
+use crate::calls::{CallOrigin, CallSignal};
 use crate::context;
 use crate::emit::{EmittedLine, Emitter};
 use crate::limits::STOP_REFUSALS_MAX;
-use crate::task::{StopCause, TaskPhase};
+use crate::task::{StopCause, Task, TaskPhase};
 
 impl Conversation {
     /// Ends the task, after asking the hooks that want to be.
-    pub(super) async fn leave(&mut self, out: &mut Emitter) -> Result<(), StoreError> {
+    pub(super) async fn leave(
+        &mut self,
+        task: &mut Task,
+        out: &mut Emitter,
+    ) -> Result<(), StoreError> {
         let hooks = self.tools.hooks().filter(|hooks| hooks.watches_stop());
-        let (Some(hooks), Some(task)) = (hooks.cloned(), &self.task) else {
-            return self.complete_task(out).await;
+        let Some(hooks) = hooks.cloned() else {
+            return self.complete_task(task, out).await;
         };
         let context = self.call_context(task);
         let last_message = task.last_message.clone();
-        let channel = SessionChannel {
-            mailbox: self.mailbox.clone(),
-            caller: CallOrigin::Model { epoch: task.epoch },
-            call_id: CallId("on_stop".to_owned()),
-        };
+        let caller = CallOrigin::Model { epoch: task.epoch };
+        let channel = self.services.channel(caller, CallId("on_stop".to_owned()));
         let asking = AbortOnDropHandle::new(tokio::spawn(async move {
             let verdict = hooks
                 .on_stop(&context, last_message.as_deref(), &channel)
                 .await;
             channel.send(CallSignal::MayStop(verdict)).await;
         }));
-        if let Some(task) = &mut self.task {
-            task.enter(TaskPhase::Leaving { _asking: asking });
-        }
+        task.enter(TaskPhase::Leaving { _asking: asking });
         Ok(())
     }
 
     /// Takes what the hooks say. What came meanwhile is a reason to go on in any case.
     pub(super) async fn may_stop(
         &mut self,
+        task: &mut Task,
         out: &mut Emitter,
         verdict: Result<(), HookRefusal>,
     ) -> Result<(), StoreError> {
-        let Some(task) = &mut self.task else {
-            return Ok(());
-        };
         let TaskPhase::Leaving { .. } = task.phase else {
             return Ok(());
         };
@@ -58,8 +55,8 @@ impl Conversation {
                 task.stops_refused += 1;
                 let item = ResponseItem::user_text(context::objection(&refusal));
                 out.write_lines([EmittedLine::item(&item)])?;
-                self.history.push(item);
-                return self.sample(out).await;
+                self.ledgers.history.push(item);
+                return self.sample(task, out).await;
             }
             Err(HookRefusal { hook, reason }) => {
                 let message = format!(
@@ -67,13 +64,13 @@ impl Conversation {
                      {STOP_REFUSALS_MAX} times: {reason}"
                 );
                 let stop = StopCause::fatal(AbortReason::Error, message, ErrorInfo::HookRefused);
-                return self.stop(out, stop).await;
+                return self.stop(task, out, stop).await;
             }
             Ok(()) => {}
         }
-        if self.deliver_steered(out).await? {
-            return self.sample(out).await;
+        if self.deliver_steered(task, out).await? {
+            return self.sample(task, out).await;
         }
-        self.complete_task(out).await
+        self.complete_task(task, out).await
     }
 }

@@ -23,7 +23,7 @@ use super::{Conversation, ToolSourceUpdate};
 use crate::emit::Emitter;
 use crate::limits::{CONTEXT_WINDOW_ASSUMED_TOKENS, MODEL_REFRESHES_MAX, WINDOW_ASKED_MS_MAX};
 use crate::session::SessionInput;
-use crate::task::TaskPhase;
+use crate::task::{Task, TaskPhase};
 use crate::user_input::CheckedMessage;
 
 /// What a conversation knows about models beside the catalogue.
@@ -54,6 +54,13 @@ impl ModelKnowledge {
 }
 
 impl ModelKnowledge {
+    /// Takes notice of the window that a request was too long for.
+    pub(super) fn learn_window(&mut self, model: &str, error: &ModelError) {
+        if let Some(overflow) = error.overflow {
+            self.overflowed = Some((model.to_owned(), overflow.window));
+        }
+    }
+
     /// Returns the window that the provider's list tells. A server with a single model of its own
     /// answers with that, by whatever name it is asked.
     fn listed_window(&self, model: &str) -> Option<u64> {
@@ -68,13 +75,13 @@ impl ModelKnowledge {
 
 impl Conversation {
     /// Returns the model's context window in tokens; an assumed one if nobody knows it.
-    pub(super) fn context_window(&self) -> u64 {
-        self.known_window(&self.turn_context().model)
+    pub(super) fn context_window(&self, model: &str) -> u64 {
+        self.known_window(model)
             .unwrap_or(CONTEXT_WINDOW_ASSUMED_TOKENS)
     }
 
     pub(super) fn known_window(&self, model: &str) -> Option<u64> {
-        let configured = self.window.context_window;
+        let configured = self.settings.window.context_window;
         let listed = || self.models.listed_window(model);
         let catalogued = || catalogue::lookup(model).and_then(|info| info.context_window);
         let overflowed = self.models.overflowed.as_ref();
@@ -83,14 +90,6 @@ impl Conversation {
         told.into_iter()
             .chain(overflowed.map(|(_, tokens)| *tokens))
             .min()
-    }
-
-    /// Takes notice of the window that a request was too long for.
-    pub(super) fn learn_window(&mut self, error: &ModelError) {
-        if let Some(overflow) = error.overflow {
-            let model = self.turn_context().model.clone();
-            self.models.overflowed = Some((model, overflow.window));
-        }
     }
 
     /// Refuses a message that does not fit in the window by itself. It is never cut, and where
@@ -121,21 +120,20 @@ impl Conversation {
 
     /// Tells whether the provider has to be asked how large the model's window is. What it told
     /// another session of this process is taken.
-    fn needs_window_lookup(&mut self) -> bool {
-        let model = self.turn_context().model.clone();
+    fn needs_window_lookup(&mut self, model: &str) -> bool {
         let catalogued = || {
-            let info = catalogue::lookup(&model);
+            let info = catalogue::lookup(model);
             info.is_some_and(|info| info.context_window.is_some() && !info.self_hosted)
         };
-        let is_known =
-            self.window.context_window.is_some() || (self.model.is_catalogued() && catalogued());
-        if is_known || self.models.asked.as_ref() == Some(&model) {
+        let is_known = self.settings.window.context_window.is_some()
+            || (self.services.model.is_catalogued() && catalogued());
+        if is_known || self.models.asked.as_deref() == Some(model) {
             return false;
         }
-        match self.model.listed_models() {
+        match self.services.model.listed_models() {
             Some(listed) => {
                 self.models.listed = listed;
-                self.models.asked = Some(model);
+                self.models.asked = Some(model.to_owned());
                 false
             }
             None => true,
@@ -144,15 +142,13 @@ impl Conversation {
 
     /// Begins to ask the provider how large its window is, if nobody else knows. The task goes on
     /// with the answer, or without one.
-    pub(super) fn ask_for_window(&mut self) -> bool {
-        if !self.needs_window_lookup() {
+    pub(super) fn ask_for_window(&mut self, task: &mut Task) -> bool {
+        if !self.needs_window_lookup(&task.context.model) {
             return false;
         }
-        self.models.asked = Some(self.turn_context().model.clone());
-        let Some(task) = &mut self.task else {
-            return false;
-        };
-        let (model, mailbox, epoch) = (self.model.clone(), self.mailbox.clone(), task.epoch);
+        self.models.asked = Some(task.context.model.clone());
+        let (model, mailbox) = self.services.model_and_mailbox();
+        let epoch = task.epoch;
         let asking = tokio::spawn(async move {
             let patience = Duration::from_millis(WINDOW_ASKED_MS_MAX);
             let models = match timeout(patience, model.models()).await {
@@ -175,30 +171,29 @@ impl Conversation {
     /// Takes the provider's answer, and goes on with the task.
     pub(super) async fn window_received(
         &mut self,
+        task: &mut Task,
         out: &mut Emitter,
         models: Vec<ModelEntry>,
     ) -> Result<(), StoreError> {
         if !models.is_empty() {
             self.models.listed = models;
         }
-        if let Some(task) = &mut self.task {
-            task.enter(TaskPhase::Starting);
-            let id = task.id.clone();
-            for message in self.model_warnings() {
-                out.warn(&id, message)?;
-            }
+        task.enter(TaskPhase::Starting);
+        for message in self.model_warnings(&task.context.model) {
+            out.warn(&task.id, message)?;
         }
-        Box::pin(self.sample(out)).await
+        Box::pin(self.sample(task, out)).await
     }
 
-    /// Returns what the user should know about the model that tasks begin with now. Each
-    /// choice is told of once.
-    pub(super) fn model_warnings(&mut self) -> Vec<String> {
+    /// Returns what the user should know about the model that tasks begin with now, `current` being
+    /// that of the task. Each choice is told of once.
+    pub(super) fn model_warnings(&mut self, current: &str) -> Vec<String> {
         // What it answers is not known yet.
-        if self.needs_window_lookup() {
+        if self.needs_window_lookup(current) {
             return Vec::new();
         }
-        let TurnContext { model, effort, .. } = &self.context;
+        let context = &self.settings.context;
+        let TurnContext { model, effort, .. } = context;
         let choice = Some((model.clone(), *effort));
         if self.models.told == choice {
             return Vec::new();
@@ -210,9 +205,9 @@ impl Conversation {
                  fits: set model_context_window, and the conversation is summarised in time"
             )
         });
-        let unfit = unfit_effort(&self.context)
+        let unfit = unfit_effort(context)
             .map(|unfit| format!("{unfit}; the effort that this session has is not sent"));
-        let misfit = self.model.model_mismatch(model);
+        let misfit = self.services.model.model_mismatch(model);
         self.models.told = choice;
         assumed.into_iter().chain(unfit).chain(misfit).collect()
     }
@@ -232,7 +227,7 @@ impl Conversation {
             return out.error(&id, too_many_refreshes());
         }
         self.models.awaited += 1;
-        let (model, mailbox) = (self.model.clone(), self.mailbox.clone());
+        let (model, mailbox) = self.services.model_and_mailbox();
         self.models.refreshes.spawn(async move {
             let answer = Box::new(model.models().await);
             // A session that is gone needs no list.
@@ -280,7 +275,7 @@ impl Conversation {
         source: ModelListSource,
         note: Option<String>,
     ) -> EventMsg {
-        let models = catalogue::with_default(models, &self.context.model);
+        let models = catalogue::with_default(models, &self.settings.context.model);
         EventMsg::ListModelsResponse(ModelList {
             models,
             source,

@@ -10,9 +10,12 @@ use troupe_protocol::text::error_chain;
 use troupe_protocol::{CallId, SubmissionId};
 use troupe_store::{SessionLog, SessionStore, StoreError};
 
+use super::ledgers::{SessionLedgers, SessionUsage};
 use super::models::ModelKnowledge;
+use super::services::SessionServices;
+use super::settings::SessionSettings;
 use super::tool_sources::PendingListings;
-use super::{Conversation, SessionUsage, forking};
+use super::{Conversation, forking};
 use crate::context;
 use crate::deps::{SessionDeps, SessionSetup, SetupNotice};
 use crate::emit::Emitter;
@@ -121,14 +124,15 @@ impl Conversation {
         let mut conversation = Self::assemble(deps, mailbox, setup, meta, folded);
         let mut overrides = request.overrides;
         if let Some(rights) = fork_rights.filter(|_| overrides.sandbox_policy.is_none()) {
-            overrides.sandbox_policy = Some(rights.left_to(&conversation.context));
+            overrides.sandbox_policy = Some(rights.left_to(&conversation.settings.context));
         }
         if is_stored {
             // They count from now on, also when it is taken up again after this.
             overrides.developer_instructions = overrides.developer_instructions.or(developer);
         }
-        conversation.set_context(conversation.context.with(overrides));
-        conversation.untold = untold;
+        let settings = &mut conversation.settings;
+        settings.set_context(settings.context.with(overrides));
+        conversation.ledgers.untold = untold;
         let read = read.into_iter().map(SetupNotice::Warning);
         let notices = notices.into_iter().chain(read).collect();
         if let Err(error) = conversation.introduce(out, id, repair, notices) {
@@ -137,7 +141,7 @@ impl Conversation {
             return Err(error);
         }
         out.follow_rollout(LogSegment {
-            store: Arc::clone(&conversation.store),
+            store: Arc::clone(&conversation.services.store),
             session: conversation.id(),
             from,
             after,
@@ -162,7 +166,7 @@ impl Conversation {
         notices: Vec<SetupNotice>,
     ) -> Result<(), StoreError> {
         let unfinished = self.repair(out, repair)?;
-        self.tell_untold(out)?;
+        self.ledgers.tell_untold(out)?;
         self.tell_configured(out, id)?;
         let unfinished = unfinished.map(SetupNotice::Warning);
         for notice in notices.into_iter().chain(unfinished) {
@@ -178,7 +182,7 @@ impl Conversation {
         let configured = self.configured(path);
         out.write(
             id,
-            vec![RolloutRecord::TurnContext(self.context.clone())],
+            vec![RolloutRecord::TurnContext(self.settings.context.clone())],
             vec![EventMsg::SessionConfigured(Box::new(configured))],
         )
     }
@@ -190,44 +194,50 @@ impl Conversation {
         meta: SessionMeta,
         folded: ResumedState,
     ) -> Self {
+        let prompt_cache_key = setup
+            .prompt_cache_key
+            .unwrap_or_else(|| meta.id.to_string());
         Self {
             toolset: setup.encodings.tools(&setup.tools),
             tools: Arc::new(setup.tools),
-            reinstructs: false,
             listings: PendingListings::default(),
-            task: None,
-            asked_shape: folded.asked_shape,
-            terms: deps.terms,
-            responses: 0,
-            unattended: false,
-            store: setup.store,
-            model: setup.model,
-            instructions: setup.instructions,
-            window: setup.window,
-            context: folded.context.unwrap_or(setup.context),
-            history: folded.history,
-            usage: SessionUsage {
-                total: folded.total_usage,
-                ..SessionUsage::default()
+            services: SessionServices {
+                store: setup.store,
+                model: setup.model,
+                host: setup.host,
+                encodings: setup.encodings,
+                mailbox,
+                clock: deps.clock.clone(),
+                ids: deps.ids.clone(),
             },
-            thread_name: folded.thread_name,
-            thread_note: folded.thread_note,
-            has_agents: folded.has_agents,
+            settings: SessionSettings {
+                meta,
+                terms: deps.terms,
+                instructions: setup.instructions,
+                window: setup.window,
+                context: folded.context.unwrap_or(setup.context),
+                asked_shape: folded.asked_shape,
+                reinstructs: false,
+                prompt_cache_key,
+            },
+            ledgers: SessionLedgers {
+                history: folded.history,
+                usage: SessionUsage {
+                    total: folded.total_usage,
+                    ..SessionUsage::default()
+                },
+                responses: 0,
+                thread_name: folded.thread_name,
+                thread_note: folded.thread_note,
+                has_agents: folded.has_agents,
+                untold: Vec::new(),
+            },
             skills: super::task_skills::TaskSkills::default(),
-            pictures: Arc::default(),
-            untold: Vec::new(),
-            shells: super::user_shell::UserShells::default(),
-            host: setup.host,
-            encodings: setup.encodings,
-            prompt_cache_key: setup
-                .prompt_cache_key
-                .unwrap_or_else(|| meta.id.to_string()),
-            meta,
-            epoch: 0,
             models: ModelKnowledge::default(),
-            mailbox,
-            clock: deps.clock.clone(),
-            ids: deps.ids.clone(),
+            shells: super::user_shell::UserShells::default(),
+            pictures: Arc::default(),
+            unattended: false,
+            epoch: 0,
         }
     }
 
@@ -241,7 +251,7 @@ impl Conversation {
             unfinished,
             open_calls,
         } = repair;
-        self.answer_open_calls(out, |call| {
+        self.ledgers.answer_open_calls(out, |call| {
             let recorded = unfinished.outcomes.get(call);
             let waited = unfinished.awaits_person(call);
             let has_outcome = recorded.is_some();
@@ -272,7 +282,7 @@ impl Conversation {
                 turn_id: task.clone(),
                 reason: AbortReason::Crash,
                 last_agent_message: self.last_said(),
-                response_id: self.last_response_id(),
+                response_id: self.ledgers.last_response_id(),
             })],
         )?;
         Ok(Some(KILLED_NOTE.to_owned()))
@@ -289,16 +299,17 @@ impl Conversation {
         self.tools.shutdown().await;
         self.toolset = setup.encodings.tools(&setup.tools);
         self.tools = Arc::new(setup.tools);
-        self.model = setup.model;
         self.models.forget();
-        self.meta.model_provider = setup.provider_id;
-        self.meta.base_instructions = request.base_instructions;
-        self.meta.developer_instructions = request.developer_instructions;
-        self.instructions = setup.instructions;
-        self.window = setup.window;
-        self.host = setup.host;
-        self.encodings = setup.encodings;
-        self.context = setup.context.with(request.overrides);
+        let settings = &mut self.settings;
+        settings.meta.model_provider = setup.provider_id;
+        settings.meta.base_instructions = request.base_instructions;
+        settings.meta.developer_instructions = request.developer_instructions;
+        settings.instructions = setup.instructions;
+        settings.window = setup.window;
+        settings.context = setup.context.with(request.overrides);
+        self.services.model = setup.model;
+        self.services.host = setup.host;
+        self.services.encodings = setup.encodings;
         self.tell_configured(out, id)?;
         for notice in setup.notices {
             out.emit(id, vec![notice.into()])?;
@@ -316,18 +327,19 @@ impl Conversation {
     }
 
     fn configured(&self, rollout_path: Option<std::path::PathBuf>) -> SessionConfigured {
+        let settings = &self.settings;
         SessionConfigured {
-            session_id: self.meta.id,
-            forked_from_id: self.meta.forked_from_id,
-            thread_name: self.thread_name.clone(),
-            thread_note: self.thread_note.clone(),
-            model_provider_id: self.meta.model_provider.clone(),
-            context: self.context.clone(),
-            history_entry_count: self.history.items().len(),
+            session_id: settings.meta.id,
+            forked_from_id: settings.meta.forked_from_id,
+            thread_name: self.ledgers.thread_name.clone(),
+            thread_note: self.ledgers.thread_note.clone(),
+            model_provider_id: settings.meta.model_provider.clone(),
+            context: settings.context.clone(),
+            history_entry_count: self.ledgers.history.items().len(),
             rollout_path,
             instruction_sources: context::instruction_sources(
-                &self.context.cwd,
-                &self.instructions,
+                &settings.context.cwd,
+                &settings.instructions,
             ),
         }
     }

@@ -14,7 +14,7 @@ use troupe_schema::SchemaError;
 use troupe_store::{LogPosition, StoreError};
 
 use super::models::check_model;
-use super::{Conversation, NewTask, TaskRequester};
+use super::{Conversation, NewTask, SessionSettings, TaskRequester};
 use crate::deps::AnswerCheck;
 use crate::emit::Emitter;
 use crate::history::PromptHistory;
@@ -56,22 +56,24 @@ pub(crate) struct BranchPoint {
 }
 
 impl Conversation {
-    /// Checks a user turn without changing anything. (Exclusive only because a model's
-    /// stream may not be shared between threads.)
+    /// Checks a user turn without changing anything.
     pub(crate) async fn prepare(
-        &mut self,
+        &self,
         task: &NewTask,
+        is_idle: bool,
     ) -> Result<Result<PreparedTask, ErrorEvent>, StoreError> {
-        if let Err(refusal) = check_overrides(&self.context, &task.overrides) {
+        if let Err(refusal) = check_overrides(&self.settings.context, &task.overrides) {
             return Ok(Err(refusal));
         }
-        let output = match self.output(task) {
+        let output = match self.settings.output(task) {
             Ok(output) => output,
             Err(refusal) => return Ok(Err(refusal)),
         };
-        let cwd = task.overrides.cwd.as_ref().unwrap_or(&self.context.cwd);
+        let context = &self.settings.context;
+        let cwd = task.overrides.cwd.as_ref().unwrap_or(&context.cwd);
         let place = self.place(cwd.clone(), task.author()).await;
-        let message = if task.items.is_empty() && self.may_start_without_message(task) {
+        let may_be_silent = is_idle && self.may_start_without_message(task);
+        let message = if task.items.is_empty() && may_be_silent {
             CheckedMessage::without_text()
         } else {
             match user_input::read(&task.items, &place).await {
@@ -83,7 +85,7 @@ impl Conversation {
             }
         };
         if let TaskRequester::Client = task.asker {
-            let context = self.context.with(task.overrides.clone());
+            let context = context.with(task.overrides.clone());
             if let Err(refusal) = self.check_fits(&message, &context.model) {
                 return Ok(Err(refusal));
             }
@@ -116,13 +118,68 @@ impl Conversation {
     /// Tells whether a task can begin without a word: a client may want an answer to what it put
     /// into the history, or have a turn go on that was cut off.
     fn may_start_without_message(&self, task: &NewTask) -> bool {
-        // One that runs goes on by itself.
         let is_here = matches!(task.asker, TaskRequester::Client) && task.from.is_none();
-        let is_here = is_here && self.task.is_none();
-        let last = self.history.responses().next_back();
+        let last = self.ledgers.history.responses().next_back();
         is_here && last.is_some_and(|last| last.assistant_message().is_none())
     }
 
+    async fn find_resume_point(
+        &self,
+        response_id: &ResponseId,
+    ) -> Result<Option<ResumePoint>, StoreError> {
+        if let Some(bookmark) = self.ledgers.history.bookmark(response_id) {
+            let mut history = self.ledgers.history.clone();
+            history.truncate(bookmark.len);
+            return Ok(Some(ResumePoint::Branch(Box::new(BranchPoint {
+                response_id: response_id.clone(),
+                position: bookmark.position,
+                history,
+            }))));
+        }
+        // Older than the newest compaction, or on a branch that was left.
+        let store = &self.services.store;
+        let Some(bookmark) = store.find_bookmark(response_id).await? else {
+            return Ok(None);
+        };
+        if bookmark.session != self.id() {
+            return Ok(Some(ResumePoint::Elsewhere(ForkPoint {
+                session_id: bookmark.session,
+                last_response_id: Some(response_id.clone()),
+                turns: None,
+                turn: None,
+            })));
+        }
+        let live = store
+            .read_live_at(bookmark.session, bookmark.position)
+            .await?;
+        Ok(Some(ResumePoint::Branch(Box::new(BranchPoint {
+            response_id: response_id.clone(),
+            position: bookmark.position,
+            history: resume::fold(live).history,
+        }))))
+    }
+
+    /// Leaves what came after `branch` out of the history. It stays in the log.
+    pub(super) fn rewind_to(
+        &mut self,
+        out: &mut Emitter,
+        branch: BranchPoint,
+    ) -> Result<(), StoreError> {
+        let rewind = RewindRecord {
+            to: branch.position.0,
+            reason: RewindReason::Bookmark {
+                response_id: branch.response_id,
+            },
+            carried: self.carried(out),
+        };
+        out.record(&[RolloutRecord::Rewind(Box::new(rewind))])?;
+        self.ledgers.history = branch.history;
+        self.ledgers.usage.counted = None;
+        Ok(())
+    }
+}
+
+impl SessionSettings {
     /// A client looks at its answer itself, unless it said otherwise; that of an agent counts only
     /// if it fits. What a callback begins is still the work that a client asked for, in the shape
     /// it asked for.
@@ -155,61 +212,6 @@ impl Conversation {
             AnswerCheck::ByEngine => checked,
             AnswerCheck::ByClient => AnswerFormat::shaped(schema),
         })
-    }
-
-    async fn find_resume_point(
-        &mut self,
-        response_id: &ResponseId,
-    ) -> Result<Option<ResumePoint>, StoreError> {
-        if let Some(bookmark) = self.history.bookmark(response_id) {
-            let mut history = self.history.clone();
-            history.truncate(bookmark.len);
-            return Ok(Some(ResumePoint::Branch(Box::new(BranchPoint {
-                response_id: response_id.clone(),
-                position: bookmark.position,
-                history,
-            }))));
-        }
-        // Older than the newest compaction, or on a branch that was left.
-        let Some(bookmark) = self.store.find_bookmark(response_id).await? else {
-            return Ok(None);
-        };
-        if bookmark.session != self.id() {
-            return Ok(Some(ResumePoint::Elsewhere(ForkPoint {
-                session_id: bookmark.session,
-                last_response_id: Some(response_id.clone()),
-                turns: None,
-                turn: None,
-            })));
-        }
-        let live = self
-            .store
-            .read_live_at(bookmark.session, bookmark.position)
-            .await?;
-        Ok(Some(ResumePoint::Branch(Box::new(BranchPoint {
-            response_id: response_id.clone(),
-            position: bookmark.position,
-            history: resume::fold(live).history,
-        }))))
-    }
-
-    /// Leaves what came after `branch` out of the history. It stays in the log.
-    pub(super) fn rewind_to(
-        &mut self,
-        out: &mut Emitter,
-        branch: BranchPoint,
-    ) -> Result<(), StoreError> {
-        let rewind = RewindRecord {
-            to: branch.position.0,
-            reason: RewindReason::Bookmark {
-                response_id: branch.response_id,
-            },
-            carried: self.carried(out),
-        };
-        out.record(&[RolloutRecord::Rewind(Box::new(rewind))])?;
-        self.history = branch.history;
-        self.usage.counted = None;
-        Ok(())
     }
 }
 

@@ -16,35 +16,34 @@ use troupe_store::StoreError;
 use super::Conversation;
 use crate::emit::Emitter;
 use crate::history::PromptHistory;
-use crate::task::{StopCause, TaskPhase};
+use crate::task::{StopCause, Task, TaskPhase};
 
 impl Conversation {
     /// Takes away what a request was refused for. Returns whether there was anything: each
     /// refusal leaves less of it, so asking again comes to an end.
     pub(super) fn repair_refused_request(
         &mut self,
+        task: &Task,
         out: &mut Emitter,
         error: &ModelError,
     ) -> Result<bool, StoreError> {
-        let Some(id) = self.task_id() else {
-            return Ok(false);
-        };
+        let history = &mut self.ledgers.history;
         let warning = match error.kind {
-            ModelErrorKind::PreviousResponseUnknown if self.history.previous().is_some() => {
-                self.history.forget_held();
+            ModelErrorKind::PreviousResponseUnknown if history.previous().is_some() => {
+                history.forget_held();
                 format!(
                     "the provider no longer has the response to go on from ({error}); the whole \
                      conversation is sent instead"
                 )
             }
             ModelErrorKind::PictureRefused => {
-                let pictures = refused_pictures(&self.history, &error.message);
+                let pictures = refused_pictures(history, &error.message);
                 if pictures.is_empty() {
                     return Ok(false);
                 }
                 let shown: Vec<&str> = pictures.iter().map(|url| printable_url(url)).collect();
                 let shown = shown.join(", ");
-                without_pictures(&mut self.history, &pictures);
+                without_pictures(history, &pictures);
                 format!(
                     "the provider could not use a picture ({error}); taken out of the conversation: \
                      {shown}"
@@ -52,27 +51,32 @@ impl Conversation {
             }
             _ => return Ok(false),
         };
-        out.warn(&id, warning)?;
+        out.warn(&task.id, warning)?;
         Ok(true)
     }
 
     /// Sends the request of the running phase again, as it is now.
-    pub(super) async fn ask_again(&mut self, out: &mut Emitter) -> Result<(), StoreError> {
-        let phase = self.task.as_ref().map(|task| &task.phase);
-        if let Some(TaskPhase::Compacting(_)) = phase {
-            self.repeat_compaction();
+    pub(super) async fn ask_again(
+        &mut self,
+        task: &mut Task,
+        out: &mut Emitter,
+    ) -> Result<(), StoreError> {
+        if let TaskPhase::Compacting(_) = task.phase {
+            self.repeat_compaction(task);
             return Ok(());
         }
-        self.drop_response(out)?;
-        Box::pin(self.sample(out)).await
+        self.drop_response(task, out)?;
+        Box::pin(self.sample(task, out)).await
     }
 
     /// Returns how much a task begins with, if that alone is too much for a window that is known.
-    pub(super) fn oversized_start_tokens(&self) -> Option<u64> {
-        self.task.as_ref().filter(|task| task.cycles == 0)?;
-        let window = self.known_window(&self.turn_context().model)?;
-        let turn = self.history.turn_start(1).ok()?;
-        let tokens = self.history.tokens_since(turn.len);
+    pub(super) fn oversized_start_tokens(&self, task: &Task) -> Option<u64> {
+        if task.cycles > 0 {
+            return None;
+        }
+        let window = self.known_window(&task.context.model)?;
+        let turn = self.ledgers.history.turn_start(1).ok()?;
+        let tokens = self.ledgers.history.tokens_since(turn.len);
         (tokens > window).then_some(tokens)
     }
 
@@ -80,10 +84,11 @@ impl Conversation {
     /// A first message that does not fit is not kept for the model: no later request would.
     pub(super) async fn fail_oversized_task(
         &mut self,
+        task: &mut Task,
         out: &mut Emitter,
         unfit: RequestOverflow<'_>,
     ) -> Result<(), StoreError> {
-        let model = &self.turn_context().model;
+        let model = &task.context.model;
         let window = match self.known_window(model) {
             Some(tokens) => format!("{tokens} tokens"),
             None => "a size that nobody told".to_owned(),
@@ -93,7 +98,7 @@ impl Conversation {
             RequestOverflow::Refused(error) => {
                 match error.overflow.and_then(|overflow| overflow.sent) {
                     Some(tokens) => format!("{tokens} tokens"),
-                    None => format!("about {} tokens", self.context_tokens()),
+                    None => format!("about {} tokens", self.ledgers.context_tokens()),
                 }
             }
         };
@@ -106,35 +111,33 @@ impl Conversation {
              send less, put long material into a file and name it, or choose a model with a larger \
              window{cause}"
         );
-        let is_unanswered = self.task.as_ref().is_some_and(|task| {
-            let is_silent = match &task.phase {
-                TaskPhase::Sampling { response, .. } => response.last_message().is_none(),
-                TaskPhase::Starting | TaskPhase::Equipping { .. } => true,
-                TaskPhase::Calling(_)
-                | TaskPhase::Compacting(_)
-                | TaskPhase::Shell
-                | TaskPhase::Leaving { .. }
-                | TaskPhase::Stopping(_) => false,
-            };
-            task.cycles == 0 && is_silent
-        });
-        let turn = self.history.turn_start(1).ok().cloned();
+        let is_silent = match &task.phase {
+            TaskPhase::Sampling { response, .. } => response.last_message().is_none(),
+            TaskPhase::Starting | TaskPhase::Equipping { .. } => true,
+            TaskPhase::Calling(_)
+            | TaskPhase::Compacting(_)
+            | TaskPhase::Shell
+            | TaskPhase::Leaving { .. }
+            | TaskPhase::Stopping(_)
+            | TaskPhase::Over => false,
+        };
+        let is_unanswered = task.cycles == 0 && is_silent;
+        let turn = self.ledgers.history.turn_start(1).ok().cloned();
         let stop = StopCause::fatal(
             AbortReason::Error,
             message,
             ErrorInfo::ContextWindowExceeded,
         );
-        self.stop(out, stop).await?;
+        self.stop(task, out, stop).await?;
         match turn {
-            Some(turn) if is_unanswered && self.task.is_none() => {
+            Some(turn) if is_unanswered && task.is_over() => {
                 let rewind = RewindRecord {
                     to: turn.position.0,
                     reason: RewindReason::Rollback { num_turns: 1 },
                     carried: self.carried(out),
                 };
                 out.record(&[RolloutRecord::Rewind(Box::new(rewind))])?;
-                self.history.truncate(turn.len);
-                self.usage.counted = None;
+                self.ledgers.cut_history(turn.len);
                 Ok(())
             }
             _ => Ok(()),

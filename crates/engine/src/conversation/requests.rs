@@ -7,52 +7,28 @@ use troupe_protocol::event::{ErrorEvent, EventMsg};
 use troupe_protocol::policy::CollaborationMode;
 use troupe_protocol::rollout::{RewindReason, RewindRecord, RolloutRecord};
 use troupe_protocol::session::TurnOverrides;
-use troupe_protocol::{CallId, ResponseId, SubmissionId};
+use troupe_protocol::{CallId, SubmissionId};
 use troupe_store::StoreError;
 
-use super::Conversation;
 use super::preparing::check_overrides;
+use super::{Conversation, OpenSession};
 use crate::calls::{CycleCalls, OpenAsk};
 use crate::emit::Emitter;
 use crate::host::StopRequester;
 use crate::inquiry::{AnswerRefusal, InquiryAnswer};
 use crate::response::plans;
-use crate::task::{StopCause, TaskPhase};
+use crate::task::{StopCause, Task, TaskPhase};
 
-impl Conversation {
-    /// Puts a call's question to the user.
-    pub(super) async fn ask(
-        &mut self,
-        out: &mut Emitter,
-        call_id: CallId,
-        ask: OpenAsk,
-    ) -> Result<(), StoreError> {
+impl OpenSession {
+    /// Answers every open question as one that nobody answers, and all that will be asked.
+    pub(crate) async fn refuse_questions(&mut self, out: &mut Emitter) -> Result<(), StoreError> {
+        self.conversation.leave_unattended();
         let Some(task) = &mut self.task else {
             return Ok(());
         };
-        // A task that is being stopped asks nothing more: dropping the reply refuses.
-        let TaskPhase::Calling(calls) = &mut task.phase else {
-            return Ok(());
-        };
-        out.emit(&task.id, vec![ask.question.clone().event()])?;
-        calls.asked(call_id.clone(), ask);
-        if self.unattended {
-            return self.refuse_questions(out).await;
-        }
-        out.commit().await?;
-        self.asking(&call_id);
-        Ok(())
-    }
-
-    /// Answers every open question as one that nobody answers, and all that will be asked.
-    pub(crate) async fn refuse_questions(&mut self, out: &mut Emitter) -> Result<(), StoreError> {
-        self.unattended = true;
-        self.host.unattended();
-        let open = self.calls().map(|calls| calls.refusals());
-        for (call_id, word) in open.unwrap_or_default() {
-            self.record_answer(out, &call_id, word).await?;
-        }
-        Ok(())
+        let done = self.conversation.refuse_questions(task, out).await;
+        self.drop_ended_task();
+        done
     }
 
     /// Takes a client's word on a call, here or elsewhere in the tree.
@@ -63,15 +39,16 @@ impl Conversation {
         call_id: CallId,
         word: InquiryAnswer,
     ) -> Result<(), StoreError> {
-        let checked = match self.calls() {
+        let checked = match self.task.as_mut().and_then(Task::calls) {
             Some(calls) => calls.check_word(&call_id, &word),
             None => Err(AnswerRefusal::Unknown {
                 id: call_id.0.clone(),
             }),
         };
+        let host = &self.conversation.services.host;
         let taken = match checked {
             Ok(()) => return self.record_answer(out, &call_id, word.settled()).await,
-            Err(AnswerRefusal::Unknown { .. }) => self.answer_for_other_agent(call_id, word).await,
+            Err(AnswerRefusal::Unknown { .. }) => host.decide(call_id.as_str(), word).await,
             Err(unfit) => Err(unfit),
         };
         match taken {
@@ -80,85 +57,23 @@ impl Conversation {
         }
     }
 
-    /// Takes the word on a call, if it waits for it. It is on disk before the call hears it.
+    /// Takes the word on a call, if a task runs that waits for it.
     pub(crate) async fn record_answer(
         &mut self,
         out: &mut Emitter,
         call_id: &CallId,
         word: InquiryAnswer,
     ) -> Result<(), StoreError> {
-        let Some(task_id) = self.task_id() else {
+        let Some(task) = &mut self.task else {
             return Ok(());
         };
-        let waits = |calls: &mut CycleCalls| calls.check_word(call_id, &word).is_ok();
-        if !self.calls().is_some_and(waits) {
-            return Ok(());
-        }
-        out.emit(&task_id, vec![word.clone().event(call_id.clone())])?;
-        out.commit().await?;
-        self.answered(call_id, &word);
-        let aborts = word == InquiryAnswer::Decision(ReviewDecision::Abort);
-        if let Some(ask) = self.calls().and_then(|calls| calls.take_ask(call_id)) {
-            // A call that is gone has been answered otherwise.
-            discard!(ask.reply.send(word), "nobody waits for the answer");
-        }
-        if aborts {
-            self.stop(out, StopCause::interrupted(StopRequester::default()))
-                .await?;
-        }
-        Ok(())
+        let done = self.conversation.record_answer(task, out, call_id, word);
+        let done = done.await;
+        self.drop_ended_task();
+        done
     }
 
-    /// Takes the word that was given to the same question elsewhere.
-    pub(super) async fn record_outside_answer(
-        &mut self,
-        out: &mut Emitter,
-        call_id: &CallId,
-        word: InquiryAnswer,
-    ) -> Result<(), StoreError> {
-        if self.host.question_settled(call_id, &word) {
-            return Ok(());
-        }
-        self.record_answer(out, call_id, word).await
-    }
-
-    /// Withdraws the question of a call that waits for the answer no longer.
-    pub(super) fn drop_question(
-        &mut self,
-        out: &mut Emitter,
-        call_id: &CallId,
-    ) -> Result<(), StoreError> {
-        let ask = self.calls().and_then(|calls| calls.take_ask(call_id));
-        let (Some(ask), Some(task_id)) = (ask, self.task_id()) else {
-            return Ok(());
-        };
-        let word = InquiryAnswer::withdrawal(&ask.question);
-        self.answered(call_id, &word);
-        out.emit(&task_id, vec![word.event(call_id.clone())])
-    }
-
-    /// Changes settings for the tasks to come.
-    pub(crate) fn override_context(
-        &mut self,
-        out: &mut Emitter,
-        id: &SubmissionId,
-        overrides: TurnOverrides,
-    ) -> Result<(), StoreError> {
-        if let Err(refusal) = check_overrides(&self.context, &overrides) {
-            return out.error(id, refusal);
-        }
-        let context = self.context.with(overrides);
-        out.write(
-            id,
-            vec![RolloutRecord::TurnContext(context.clone())],
-            vec![EventMsg::TurnContextUpdated(context.clone())],
-        )?;
-        self.set_context(context);
-        self.tell_settings();
-        Ok(())
-    }
-
-    /// Takes the last turns out of the history.
+    /// Takes the last turns out of the history, unless a task runs.
     pub(crate) async fn roll_back(
         &mut self,
         out: &mut Emitter,
@@ -168,7 +83,142 @@ impl Conversation {
         if self.task.is_some() {
             return out.error(id, rollback_failed("a task is running; interrupt it first"));
         }
-        let start = match self.history.turn_start(num_turns as usize) {
+        self.conversation.roll_back(out, id, num_turns).await
+    }
+
+    /// Changes settings for the tasks to come.
+    pub(crate) fn override_context(
+        &mut self,
+        out: &mut Emitter,
+        id: &SubmissionId,
+        overrides: TurnOverrides,
+    ) -> Result<(), StoreError> {
+        let settings = &mut self.conversation.settings;
+        if let Err(refusal) = check_overrides(&settings.context, &overrides) {
+            return out.error(id, refusal);
+        }
+        let context = settings.context.with(overrides);
+        out.write(
+            id,
+            vec![RolloutRecord::TurnContext(context.clone())],
+            vec![EventMsg::TurnContextUpdated(context.clone())],
+        )?;
+        settings.set_context(context);
+        let host = &self.conversation.services.host;
+        host.settings(self.turn_context());
+        Ok(())
+    }
+}
+
+impl Conversation {
+    /// From now on nobody answers.
+    fn leave_unattended(&mut self) {
+        self.unattended = true;
+        self.services.host.unattended();
+    }
+
+    /// Puts a call's question to the user.
+    pub(super) async fn ask(
+        &mut self,
+        task: &mut Task,
+        out: &mut Emitter,
+        call_id: CallId,
+        ask: OpenAsk,
+    ) -> Result<(), StoreError> {
+        // A task that is being stopped asks nothing more: dropping the reply refuses.
+        let TaskPhase::Calling(calls) = &mut task.phase else {
+            return Ok(());
+        };
+        out.emit(&task.id, vec![ask.question.clone().event()])?;
+        calls.asked(call_id.clone(), ask);
+        if self.unattended {
+            self.leave_unattended();
+            return self.refuse_questions(task, out).await;
+        }
+        out.commit().await?;
+        if let Some(question) = task.calls().and_then(|calls| calls.question(&call_id)) {
+            self.services.host.question_asked(&call_id, question);
+        }
+        Ok(())
+    }
+
+    /// Answers every open question of the task as one that nobody answers.
+    async fn refuse_questions(
+        &mut self,
+        task: &mut Task,
+        out: &mut Emitter,
+    ) -> Result<(), StoreError> {
+        let open = task.calls().map(|calls| calls.refusals());
+        for (call_id, word) in open.unwrap_or_default() {
+            self.record_answer(task, out, &call_id, word).await?;
+        }
+        Ok(())
+    }
+
+    /// Takes the word on a call, if it waits for it. It is on disk before the call hears it.
+    async fn record_answer(
+        &mut self,
+        task: &mut Task,
+        out: &mut Emitter,
+        call_id: &CallId,
+        word: InquiryAnswer,
+    ) -> Result<(), StoreError> {
+        let waits = |calls: &mut CycleCalls| calls.check_word(call_id, &word).is_ok();
+        if !task.calls().is_some_and(waits) {
+            return Ok(());
+        }
+        out.emit(&task.id, vec![word.clone().event(call_id.clone())])?;
+        out.commit().await?;
+        self.services.host.question_answered(call_id, &word);
+        let aborts = word == InquiryAnswer::Decision(ReviewDecision::Abort);
+        if let Some(ask) = task.calls().and_then(|calls| calls.take_ask(call_id)) {
+            // A call that is gone has been answered otherwise.
+            discard!(ask.reply.send(word), "nobody waits for the answer");
+        }
+        if aborts {
+            let stop = StopCause::interrupted(StopRequester::default());
+            self.stop(task, out, stop).await?;
+        }
+        Ok(())
+    }
+
+    /// Takes the word that was given to the same question elsewhere.
+    pub(super) async fn record_outside_answer(
+        &mut self,
+        task: &mut Task,
+        out: &mut Emitter,
+        call_id: &CallId,
+        word: InquiryAnswer,
+    ) -> Result<(), StoreError> {
+        if self.services.host.question_settled(call_id, &word) {
+            return Ok(());
+        }
+        self.record_answer(task, out, call_id, word).await
+    }
+
+    /// Withdraws the question of a call that waits for the answer no longer.
+    pub(super) fn drop_question(
+        &self,
+        task: &mut Task,
+        out: &mut Emitter,
+        call_id: &CallId,
+    ) -> Result<(), StoreError> {
+        let Some(ask) = task.calls().and_then(|calls| calls.take_ask(call_id)) else {
+            return Ok(());
+        };
+        let word = InquiryAnswer::withdrawal(&ask.question);
+        self.services.host.question_answered(call_id, &word);
+        out.emit(&task.id, vec![word.event(call_id.clone())])
+    }
+
+    /// Takes the last turns out of the history.
+    async fn roll_back(
+        &mut self,
+        out: &mut Emitter,
+        id: &SubmissionId,
+        num_turns: u32,
+    ) -> Result<(), StoreError> {
+        let start = match self.ledgers.history.turn_start(num_turns as usize) {
             Ok(start) => start.clone(),
             Err(available) => {
                 let message = match available {
@@ -191,8 +241,7 @@ impl Conversation {
             vec![RolloutRecord::Rewind(Box::new(rewind))],
             vec![EventMsg::ThreadRolledBack { num_turns }],
         )?;
-        self.history.truncate(start.len);
-        self.usage.counted = None;
+        self.ledgers.cut_history(start.len);
         out.commit().await
     }
 
@@ -207,7 +256,7 @@ impl Conversation {
             thread_name: thread_name.clone(),
         };
         out.emit(id, vec![event])?;
-        self.thread_name = thread_name;
+        self.ledgers.thread_name = thread_name;
         Ok(())
     }
 
@@ -222,23 +271,17 @@ impl Conversation {
             thread_note: thread_note.clone(),
         };
         out.emit(id, vec![event])?;
-        self.thread_note = thread_note;
+        self.ledgers.thread_note = thread_note;
         Ok(())
     }
 
     /// Returns what the model said last, as it was shown.
     pub(super) fn last_said(&self) -> Option<String> {
-        let text = self.history.last_assistant_message()?;
-        Some(match self.context.collaboration_mode {
+        let text = self.ledgers.history.last_assistant_message()?;
+        Some(match self.settings.context.collaboration_mode {
             CollaborationMode::Plan => plans::without_tags(&text),
             CollaborationMode::Default => text,
         })
-    }
-
-    pub(super) fn last_response_id(&self) -> Option<ResponseId> {
-        self.history
-            .last_bookmark()
-            .map(|bookmark| bookmark.response_id.clone())
     }
 }
 

@@ -3,19 +3,20 @@
 use std::sync::Arc;
 
 use troupe_model::{ModelError, ModelEvent, ModelRequest, ModelToolChoice};
+use troupe_protocol::SubmissionId;
 use troupe_protocol::error::ErrorInfo;
 use troupe_protocol::event::{AbortReason, ErrorEvent, EventMsg, StreamErrorEvent, TurnStarted};
 use troupe_protocol::input::UserInput;
 use troupe_protocol::item::TurnItem;
 use troupe_protocol::rollout::RolloutRecord;
 use troupe_protocol::tree::MessageId;
-use troupe_protocol::{CallId, SubmissionId};
+use troupe_protocol::usage::TokenUsageInfo;
 use troupe_store::StoreError;
 
 use super::models::effective_effort;
 use super::preparing::{PreparedTask, ResumePoint};
 use super::refused_requests::RequestOverflow;
-use super::{Conversation, NewTask, TaskRequester};
+use super::{Conversation, NewTask, OpenSession, TaskRequester};
 use crate::emit::{EmittedLine, Emitter};
 use crate::host::{ActivityKind, StaleRequest, WriteAck, WriteBatch};
 use crate::limits::CYCLES_MAX;
@@ -28,7 +29,7 @@ use crate::user_input::CheckedMessage;
 const UNRECORDED_ANSWER: &str =
     "aborted: the answer could not be recorded; what the call did is not known";
 
-impl Conversation {
+impl OpenSession {
     /// Starts the task. Nothing runs when this is called.
     pub(crate) async fn begin(
         &mut self,
@@ -41,34 +42,41 @@ impl Conversation {
             TaskRequester::Client => None,
             TaskRequester::Inbox(id) => Some(*id),
         };
-        let mut starting = match self.starting(&id, mail).await {
+        let conversation = &mut self.conversation;
+        let mut starting = match conversation.services.host.starting(&id, mail).await {
             Ok(lines) => lines,
             // What the tree gave, it may take back; a client is told.
             Err(StaleRequest) if mail.is_some() => return Ok(()),
             Err(StaleRequest) => return out.error(&id, stale_request_error()),
         };
         if let ResumePoint::Branch(branch) = prepared.from {
-            self.rewind_to(out, *branch)?;
+            conversation.rewind_to(out, *branch)?;
         }
-        self.set_context(self.context.with(new.overrides));
-        if mail.is_none() && self.asked_shape != new.output_schema {
-            self.asked_shape = new.output_schema;
+        let settings = &mut conversation.settings;
+        settings.set_context(settings.context.with(new.overrides));
+        if mail.is_none() && settings.asked_shape != new.output_schema {
+            settings.asked_shape = new.output_schema;
             starting.records.push(RolloutRecord::AnswerShape {
-                output_schema: self.asked_shape.clone(),
+                output_schema: settings.asked_shape.clone(),
             });
         }
-        self.note_skills(prepared.skills);
-        self.pictures = Arc::default();
+        conversation.skills.note(prepared.skills);
+        conversation.pictures = Arc::default();
         let message = FirstMessage {
             content: new.items,
             message: prepared.message,
             mail,
             ahead: prepared.ahead,
         };
-        self.open_task(out, id, prepared.output, Some(message), starting)?;
-        self.sample(out).await
+        let task = conversation.open_task(out, id, prepared.output, Some(message), starting)?;
+        let task = self.task.insert(task);
+        let done = conversation.sample(task, out).await;
+        self.drop_ended_task();
+        done
     }
+}
 
+impl Conversation {
     /// Writes the beginning of a task in one piece: the task, what the model does not know
     /// of its surroundings, its place in the tree, and the message it begins with.
     pub(super) fn open_task(
@@ -78,38 +86,39 @@ impl Conversation {
         output: AnswerFormat,
         message: Option<FirstMessage>,
         starting: WriteBatch,
-    ) -> Result<(), StoreError> {
-        self.answer_open_calls(out, |_| UNRECORDED_ANSWER.to_owned())?;
+    ) -> Result<Task, StoreError> {
+        self.ledgers
+            .answer_open_calls(out, |_| UNRECORDED_ANSWER.to_owned())?;
         let position = out.position();
-        let started_at_ms = self.clock.now_ms();
+        let started_at_ms = self.services.clock.now_ms();
+        let context = self.settings.context.clone();
         let started = EventMsg::TurnStarted(TurnStarted {
             turn_id: id.clone(),
             started_at_ms,
-            model_context_window: Some(self.context_window()),
-            collaboration_mode_kind: self.context.collaboration_mode,
+            model_context_window: Some(self.context_window(&context.model)),
+            collaboration_mode_kind: context.collaboration_mode,
         });
         let mut lines = vec![
-            EmittedLine::Record(RolloutRecord::TurnContext(self.context.clone())),
+            EmittedLine::Record(RolloutRecord::TurnContext(context.clone())),
             EmittedLine::event(&id, started),
         ];
         let mut items = Vec::new();
         let said_something = message.is_some();
         let mail = message.as_ref().and_then(|first| first.mail);
         if said_something {
-            let mut warnings = self.model_warnings();
-            items = self.missing_context(&mut warnings);
+            let mut warnings = self.model_warnings(&context.model);
+            items = self.missing_context(&context, &mut warnings);
             let warning = |message| EmittedLine::event(&id, EventMsg::Warning { message });
             lines.extend(items.iter().map(EmittedLine::item));
             lines.extend(warnings.into_iter().map(warning));
         }
-        self.note_agents(&starting.records);
+        self.ledgers.note_agents(&starting.records);
         items.extend(starting.records.iter().filter_map(|record| match record {
             RolloutRecord::ResponseItem(item) => Some(item.clone()),
             _ => None,
         }));
         lines.extend(starting.records.into_iter().map(EmittedLine::Record));
         self.epoch += 1;
-        let context = self.context.clone();
         let mut task = Task::new(id, self.epoch, context, started_at_ms, output);
         if let Some(first) = message {
             task.said = first.ahead.len() + 1;
@@ -125,82 +134,58 @@ impl Conversation {
         out.write_lines(lines)?;
         WriteAck::tell_written(starting.receipt);
         if said_something {
-            self.reinstructs = false;
+            self.settings.reinstructs = false;
         }
-        self.history.begin_turn(position);
-        self.history.extend(items);
+        self.ledgers.history.begin_turn(position);
+        self.ledgers.history.extend(items);
         task.span
             .in_scope(|| tracing::info!(mail = ?mail, "the task begins"));
-        self.task = Some(task);
-        self.tell_settings();
-        Ok(())
-    }
-
-    /// Answers the calls that an end without a record left open, here and in the log.
-    pub(super) fn answer_open_calls(
-        &mut self,
-        out: &mut Emitter,
-        answer: impl Fn(&CallId) -> String,
-    ) -> Result<(), StoreError> {
-        let answers = self.history.answers_for_open_calls(answer);
-        if answers.is_empty() {
-            return Ok(());
-        }
-        let records = answers
-            .iter()
-            .cloned()
-            .map(RolloutRecord::ResponseItem)
-            .collect::<Vec<_>>();
-        out.record(&records)?;
-        self.history.extend(answers);
-        Ok(())
+        self.services.host.settings(&task.context);
+        Ok(task)
     }
 
     /// Asks the model, after making room if there is too little.
-    pub(super) async fn sample(&mut self, out: &mut Emitter) -> Result<(), StoreError> {
-        self.tell_untold(out)?;
-        self.deliver_steered(out).await?;
-        if let Some(tokens) = self.oversized_start_tokens() {
+    pub(super) async fn sample(
+        &mut self,
+        task: &mut Task,
+        out: &mut Emitter,
+    ) -> Result<(), StoreError> {
+        self.ledgers.tell_untold(out)?;
+        self.deliver_steered(task, out).await?;
+        if let Some(tokens) = self.oversized_start_tokens(task) {
             return self
-                .fail_oversized_task(out, RequestOverflow::Said { tokens })
+                .fail_oversized_task(task, out, RequestOverflow::Said { tokens })
                 .await;
         }
-        let full = self.context_tokens() >= self.compact_limit();
-        let Some(task) = &self.task else {
-            return Ok(());
-        };
-        if full && task.room == CompactionBudget::Unknown && self.compactable() > 0 {
-            return self.make_room(out).await;
+        let full = self.ledgers.context_tokens() >= self.compact_limit(&task.context.model);
+        if full && task.room == CompactionBudget::Unknown && self.compactable(task) > 0 {
+            return self.make_room(task, out).await;
         }
         if task.cycles >= CYCLES_MAX {
             let message = format!("the task was stopped after {CYCLES_MAX} model requests");
             let stop = StopCause::fatal(AbortReason::Error, message, ErrorInfo::Other);
-            return self.stop(out, stop).await;
+            return self.stop(task, out, stop).await;
         }
-        if let Some(max) = self.terms.requests_max
-            && self.responses >= max
+        if let Some(max) = self.settings.terms.requests_max
+            && self.ledgers.responses >= max
         {
             let message =
                 format!("the model was asked {max} times, which is as often as it may be");
             let stop = StopCause::fatal(AbortReason::Error, message, ErrorInfo::TurnLimitReached);
-            return self.stop(out, stop).await;
+            return self.stop(task, out, stop).await;
         }
-        if self.equip() || self.ask_for_window() {
+        if self.equip(task) || self.ask_for_window(task) {
             return Ok(());
         }
-        let Some(task) = &self.task else {
-            return Ok(());
-        };
-        let stream = self.model.open(self.request(task));
+        let stream = self.services.model.open(self.request(task));
         let mode = task.context.collaboration_mode;
-        let response = IncomingResponse::new(self.id(), task.id.clone(), mode, self.ids.clone());
-        if let Some(task) = &mut self.task {
-            task.enter(TaskPhase::Sampling { stream, response });
-        }
+        let ids = self.services.ids.clone();
+        let response = IncomingResponse::new(self.id(), task.id.clone(), mode, ids);
+        task.enter(TaskPhase::Sampling { stream, response });
         tracing::info!(
-            model = self.context.model,
-            items = self.history.items().len(),
-            tokens = self.context_tokens(),
+            model = self.settings.context.model,
+            items = self.ledgers.history.items().len(),
+            tokens = self.ledgers.context_tokens(),
             "a request to the model begins"
         );
         self.set_activity(ActivityKind::Model);
@@ -210,33 +195,31 @@ impl Conversation {
     fn request(&self, task: &Task) -> ModelRequest {
         ModelRequest {
             model: task.context.model.clone(),
-            instructions: self.instructions(),
-            input: self.history.items().to_vec(),
+            instructions: self.instructions(&task.context),
+            input: self.ledgers.history.items().to_vec(),
             tools: Arc::clone(&self.toolset),
             tool_choice: ModelToolChoice::Auto,
             parallel_tool_calls: true,
             effort: effective_effort(&task.context),
             summary: task.context.summary,
             output_schema: task.output.schema(),
-            previous: self.history.previous(),
-            prompt_cache_key: Some(self.prompt_cache_key.clone()),
-            conversation: self.own_name(),
+            previous: self.ledgers.history.previous(),
+            prompt_cache_key: Some(self.settings.prompt_cache_key.clone()),
+            conversation: self.settings.own_name(),
         }
     }
 
     /// Takes what one network read brought.
-    pub(crate) async fn model(
+    pub(super) async fn model(
         &mut self,
+        task: &mut Task,
         out: &mut Emitter,
         batch: Vec<ModelEvent>,
     ) -> Result<(), StoreError> {
         let mut said = Vec::new();
         for event in batch {
-            let Some(task) = &mut self.task else {
-                return Ok(());
-            };
             match event {
-                ModelEvent::RateLimits(limits) => self.usage.rate_limits = Some(limits),
+                ModelEvent::RateLimits(limits) => self.ledgers.usage.rate_limits = Some(limits),
                 ModelEvent::Retrying {
                     attempt,
                     attempts_max,
@@ -246,7 +229,6 @@ impl Conversation {
                     if let TaskPhase::Sampling { response, .. } = &mut task.phase {
                         response.restart(&mut said);
                     }
-                    let id = task.id.clone();
                     let kind = error.kind;
                     tracing::warn!(
                         attempt,
@@ -255,25 +237,25 @@ impl Conversation {
                         ?kind,
                         "the request is sent again"
                     );
-                    self.pass_on(out, &mut said)?;
+                    self.pass_on(task, out, &mut said)?;
                     out.emit(
-                        &id,
+                        &task.id,
                         vec![stream_error(attempt, attempts_max, delay_ms, &error)],
                     )?;
-                    if let Some(compacting) = self.compacting() {
+                    if let Some(compacting) = task.compacting() {
                         compacting.summary.clear();
                     }
                 }
                 ModelEvent::Completed { response_id, usage } => {
                     let tokens = usage.total_tokens;
                     tracing::info!(id = %response_id, tokens, "the response is complete");
-                    self.pass_on(out, &mut said)?;
-                    return Box::pin(self.response_completed(out, response_id, usage)).await;
+                    self.pass_on(task, out, &mut said)?;
+                    return Box::pin(self.response_completed(task, out, response_id, usage)).await;
                 }
                 ModelEvent::Failed(error) => {
                     tracing::warn!(kind = ?error.kind, "the request failed");
-                    self.pass_on(out, &mut said)?;
-                    return Box::pin(self.response_failed(out, error)).await;
+                    self.pass_on(task, out, &mut said)?;
+                    return Box::pin(self.response_failed(task, out, error)).await;
                 }
                 event => match &mut task.phase {
                     TaskPhase::Sampling { response, .. } => response.apply(event, &mut said),
@@ -283,42 +265,31 @@ impl Conversation {
                     | TaskPhase::Calling(_)
                     | TaskPhase::Shell
                     | TaskPhase::Leaving { .. }
-                    | TaskPhase::Stopping(_) => (),
+                    | TaskPhase::Stopping(_)
+                    | TaskPhase::Over => (),
                 },
             }
         }
-        self.pass_on(out, &mut said)
+        self.pass_on(task, out, &mut said)
     }
 
     fn pass_on(
-        &mut self,
+        &self,
+        task: &mut Task,
         out: &mut Emitter,
         said: &mut Vec<ResponseUpdate>,
     ) -> Result<(), StoreError> {
-        let Some(id) = self.task_id() else {
-            return Ok(());
-        };
         for said in said.drain(..) {
             match said {
                 ResponseUpdate::Started(item) => {
-                    let event = self.started_event(&id, item);
-                    out.emit(&id, vec![event])?;
+                    let event = self.started_event(&task.id, item);
+                    out.emit(&task.id, vec![event])?;
                 }
-                ResponseUpdate::Delta(msg) => out.delta(&id, msg)?,
+                ResponseUpdate::Delta(msg) => out.delta(&task.id, msg)?,
             }
         }
-        self.report_headline();
+        self.report_headline(task);
         Ok(())
-    }
-
-    pub(super) fn complete_items(
-        &mut self,
-        out: &mut Emitter,
-        id: &SubmissionId,
-        items: Vec<TurnItem>,
-    ) -> Result<(), StoreError> {
-        let events = self.completed_events(id, items);
-        out.emit(id, events)
     }
 
     pub(super) fn started_event(&self, id: &SubmissionId, item: TurnItem) -> EventMsg {
@@ -326,7 +297,7 @@ impl Conversation {
             thread_id: self.id(),
             turn_id: id.clone(),
             item,
-            started_at_ms: self.clock.now_ms(),
+            started_at_ms: self.services.clock.now_ms(),
         }
     }
 
@@ -335,7 +306,7 @@ impl Conversation {
         id: &SubmissionId,
         items: Vec<TurnItem>,
     ) -> Vec<EventMsg> {
-        let completed_at_ms = self.clock.now_ms();
+        let completed_at_ms = self.services.clock.now_ms();
         let completed = |item| EventMsg::ItemCompleted {
             thread_id: self.id(),
             turn_id: id.clone(),
@@ -345,15 +316,16 @@ impl Conversation {
         items.into_iter().map(completed).collect()
     }
 
-    pub(super) fn token_count(&self) -> EventMsg {
+    pub(super) fn token_count(&self, model: &str) -> EventMsg {
+        let usage = &self.ledgers.usage;
         EventMsg::TokenCount {
-            info: Some(self.usage_info()),
-            rate_limits: self.usage.rate_limits.clone(),
+            info: Some(TokenUsageInfo {
+                total_token_usage: usage.total,
+                last_token_usage: usage.last,
+                model_context_window: Some(self.context_window(model)),
+            }),
+            rate_limits: usage.rate_limits.clone(),
         }
-    }
-
-    pub(crate) fn task_id(&self) -> Option<SubmissionId> {
-        self.task.as_ref().map(|task| task.id.clone())
     }
 }
 

@@ -1,5 +1,6 @@
 //! Messages that join a running task: from clients and from the inbox.
 
+use std::path::Path;
 use std::sync::Arc;
 
 use troupe_protocol::error::ErrorInfo;
@@ -10,14 +11,14 @@ use troupe_protocol::tree::{AgentMessage, MessageId};
 use troupe_protocol::{ResponseItem, SubmissionId};
 use troupe_store::StoreError;
 
-use super::Conversation;
+use super::{Conversation, OpenSession};
 use crate::emit::{EmittedLine, Emitter};
 use crate::host::{StaleRequest, WriteAck, WriteBatch};
 use crate::limits::STEERED_MAX;
 use crate::task::{MessageSource, SteeredMessage, Task};
 use crate::user_input::{self, CheckedMessage, MessageAuthor};
 
-impl Conversation {
+impl OpenSession {
     /// Adds input to the running task without aborting it.
     pub(crate) async fn steer(
         &mut self,
@@ -26,7 +27,11 @@ impl Conversation {
         items: Vec<UserInput>,
         client_id: Option<String>,
     ) -> Result<(), StoreError> {
-        let place = self.place_for(&items, MessageAuthor::User).await;
+        let cwd = &self.turn_context().cwd;
+        let place = self
+            .conversation
+            .place_for(cwd, &items, MessageAuthor::User);
+        let place = place.await;
         let message = match user_input::read(&items, &place).await {
             Ok(message) => CheckedMessage {
                 client_id,
@@ -34,7 +39,8 @@ impl Conversation {
             },
             Err(refusal) => return out.error(&id, refusal),
         };
-        if let Err(refusal) = self.check_fits(&message, &self.turn_context().model) {
+        let model = &self.turn_context().model;
+        if let Err(refusal) = self.conversation.check_fits(&message, model) {
             return out.error(&id, refusal);
         }
         let Some(task) = &mut self.task else {
@@ -64,32 +70,32 @@ impl Conversation {
 
     /// Has messages of the inbox join the running task at its next request.
     pub(crate) async fn mail(&mut self, messages: Vec<(MessageId, AgentMessage)>) {
+        // Without a task, the next one begins with these messages, and with their pictures.
+        let Some(task) = &mut self.task else {
+            return;
+        };
         for (id, message) in messages {
-            let joins = self
-                .task
-                .as_mut()
-                .is_some_and(|task| !task.is_stopping() && task.heard.insert(id));
-            if !joins {
+            if task.is_stopping() || !task.heard.insert(id) {
                 continue;
             }
-            let read = self.read_mail(id, message).await;
-            if let Some(task) = &mut self.task {
-                task.steered.push_back(read);
-            }
+            let cwd = task.context.cwd.clone();
+            let read = self.conversation.read_mail(&cwd, id, message).await;
+            task.steered.push_back(read);
         }
-        // Without a task, the next one begins with these messages, and with their pictures.
-        if self.task.is_some() {
-            self.pictures = Arc::default();
-        }
+        self.conversation.pictures = Arc::default();
     }
+}
 
+impl Conversation {
     /// Reads a message of the inbox.
     pub(super) async fn read_mail(
-        &mut self,
+        &self,
+        cwd: &Path,
         id: MessageId,
         message: AgentMessage,
     ) -> SteeredMessage {
-        let place = self.place_for(&message.items, MessageAuthor::Agent).await;
+        let place = self.place_for(cwd, &message.items, MessageAuthor::Agent);
+        let place = place.await;
         let read = user_input::read(&message.items, &place).await;
         // Nobody else can be told, and a message that cannot be read is still one.
         let mut read = read.unwrap_or_else(|refusal| {
@@ -106,13 +112,16 @@ impl Conversation {
     }
 
     /// Gives the model what waits for it, in one write. Returns whether there was anything.
-    pub(super) async fn deliver_steered(&mut self, out: &mut Emitter) -> Result<bool, StoreError> {
-        let taking = self.take_mail().await;
-        self.note_agents(&taking.records);
-        let waiting = self.task.as_ref().filter(|task| !task.steered.is_empty());
-        let Some(task) = waiting else {
+    pub(super) async fn deliver_steered(
+        &mut self,
+        task: &mut Task,
+        out: &mut Emitter,
+    ) -> Result<bool, StoreError> {
+        let taking = self.take_mail(task).await;
+        self.ledgers.note_agents(&taking.records);
+        if task.steered.is_empty() {
             return Ok(false);
-        };
+        }
         let messages: Vec<EmittedLine> = self.steered_lines(task).collect();
         let items: Vec<ResponseItem> = task
             .steered
@@ -123,20 +132,21 @@ impl Conversation {
         // They wait until they are written: of what is not, the senders are told.
         out.write_lines(lines.chain(messages))?;
         WriteAck::tell_written(taking.receipt);
-        self.history.extend(items);
-        if let Some(task) = &mut self.task {
-            task.said += task.steered.len();
-            task.steered.clear();
-        }
+        self.ledgers.history.extend(items);
+        task.said += task.steered.len();
+        task.steered.clear();
         Ok(true)
     }
 
     /// Takes the waiting messages of the inbox; what the tree does not give is dropped.
-    async fn take_mail(&mut self) -> WriteBatch {
-        let waiting = self.task.iter().flat_map(|task| &task.steered);
+    async fn take_mail(&self, task: &mut Task) -> WriteBatch {
+        let waiting = task.steered.iter();
         let mail: Vec<MessageId> = waiting.filter_map(SteeredMessage::message_id).collect();
-        let taken = self.taking(&mail).await;
-        if let (Err(StaleRequest), Some(task)) = (&taken, &mut self.task) {
+        if mail.is_empty() {
+            return WriteBatch::default();
+        }
+        let taken = self.services.host.taking(&mail).await;
+        if let Err(StaleRequest) = &taken {
             task.steered
                 .retain(|steered| steered.message_id().is_none());
         }
@@ -178,7 +188,7 @@ impl Conversation {
         let mut items: Vec<TurnItem> = skills.map(|skill| self.skill_item(skill)).collect();
         if message.item.is_some() {
             items.push(TurnItem::UserMessage(UserMessageItem {
-                id: self.ids.item("user"),
+                id: self.services.ids.item("user"),
                 content,
                 client_id: message.client_id.clone(),
                 metadata: message.metadata.clone(),

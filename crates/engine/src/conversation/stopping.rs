@@ -13,9 +13,9 @@ use troupe_protocol::{ResponseId, ResponseItem};
 use troupe_store::StoreError;
 use troupe_tools::undo::EndedTask;
 
-use super::Conversation;
 use super::ending::stop_reason;
 use super::user_shell::ShellDropScope;
+use super::{Conversation, OpenSession};
 use crate::calls::{CycleCalls, DueAnswers};
 use crate::context;
 use crate::emit::{EmittedLine, Emitter};
@@ -24,14 +24,14 @@ use crate::limits::STOP_GRACE_MS;
 use crate::response::IncomingResponse;
 use crate::task::{StopCause, StoppingTask, Task, TaskPhase};
 
-impl Conversation {
+impl OpenSession {
     pub(crate) async fn interrupt(
         &mut self,
         out: &mut Emitter,
         id: &SubmissionId,
     ) -> Result<(), StoreError> {
         if self.task.is_none() {
-            if self.shells.cancel_all() {
+            if self.conversation.shells.cancel_all() {
                 return Ok(());
             }
             return out.warn(id, "there is no running task to interrupt".to_owned());
@@ -40,7 +40,7 @@ impl Conversation {
             .await
     }
 
-    /// Begins to end the task. It is over when its tools have cleaned up, which may be now.
+    /// Begins to end the task, if one runs.
     pub(crate) async fn stop(
         &mut self,
         out: &mut Emitter,
@@ -49,44 +49,85 @@ impl Conversation {
         let Some(task) = &mut self.task else {
             return Ok(());
         };
-        let id = task.id.clone();
+        let done = self.conversation.stop(task, out, why).await;
+        self.drop_ended_task();
+        done
+    }
+
+    /// Ends a task for good whose tools have had their time to clean up.
+    pub(crate) async fn finish_stop(&mut self, out: &mut Emitter) -> Result<(), StoreError> {
+        let Some(task) = self.task.as_mut().filter(|task| task.is_stopping()) else {
+            return Ok(());
+        };
+        let done = self.conversation.finish_stop(task, out).await;
+        self.drop_ended_task();
+        done
+    }
+
+    /// Takes the task away without a record, because recording is what failed. Returns it
+    /// with the ends of the items that people saw begin. Without a task, the one that was
+    /// `asked` for has not begun.
+    ///
+    /// The tree is told either way. Its lines cannot be written now: dropping them has it
+    /// look for another place, or stop.
+    pub(crate) async fn give_up(
+        &mut self,
+        asked: &SubmissionId,
+        error: &ErrorEvent,
+    ) -> Option<(Task, Vec<EventMsg>)> {
+        let conversation = &self.conversation;
+        let Some(mut task) = self.task.take() else {
+            let mut task = conversation.unseen_task(asked.clone());
+            let why = stop_reason(&task, AbortReason::Error, Some(error));
+            drop(conversation.ending(&mut task, why, None).await);
+            return None;
+        };
+        let ends = conversation.give_up(&mut task, error).await;
+        Some((task, ends))
+    }
+}
+
+impl Conversation {
+    /// Begins to end the task. It is over when its tools have cleaned up, which may be now.
+    pub(super) async fn stop(
+        &mut self,
+        task: &mut Task,
+        out: &mut Emitter,
+        why: StopCause,
+    ) -> Result<(), StoreError> {
         let calls = match std::mem::replace(&mut task.phase, TaskPhase::Starting) {
             TaskPhase::Sampling { response, .. } => {
-                self.keep_partial(out, response)?;
+                self.keep_partial(task, out, response)?;
                 no_calls()
             }
             TaskPhase::Calling(calls) => calls,
             TaskPhase::Compacting(compacting) => {
                 let item = super::compaction::item(compacting.item, WorkStatus::Failed);
-                self.complete_items(out, &id, vec![item])?;
+                out.emit(&task.id, self.completed_events(&task.id, vec![item]))?;
                 no_calls()
             }
             TaskPhase::Starting | TaskPhase::Equipping { .. } | TaskPhase::Leaving { .. } => {
                 no_calls()
             }
             TaskPhase::Shell => {
-                self.shells.cancel_of(&id);
+                self.shells.cancel_of(&task.id);
                 no_calls()
             }
-            TaskPhase::Stopping(stopping) => {
-                if let Some(task) = &mut self.task {
-                    task.phase = TaskPhase::Stopping(stopping);
-                }
+            phase @ (TaskPhase::Stopping(_) | TaskPhase::Over) => {
+                task.phase = phase;
                 return Ok(());
             }
         };
-        self.withdraw(out, why, calls).await
+        self.withdraw(task, out, why, calls).await
     }
 
     async fn withdraw(
         &mut self,
+        task: &mut Task,
         out: &mut Emitter,
         why: StopCause,
         mut calls: CycleCalls,
     ) -> Result<(), StoreError> {
-        let Some(task) = &mut self.task else {
-            return Ok(());
-        };
         let withdrawn = calls.stop(why.reason);
         if matches!(why.reason, AbortReason::Interrupted | AbortReason::Shutdown) {
             self.shells.cancel_all();
@@ -96,42 +137,34 @@ impl Conversation {
             calls,
             deadline: tokio::time::Instant::now() + Duration::from_millis(STOP_GRACE_MS),
         }));
-        let id = task.id.clone();
         for (call_id, word) in &withdrawn {
-            self.answered(call_id, word);
+            self.services.host.question_answered(call_id, word);
         }
         let resolved = withdrawn.into_iter();
         let resolved = resolved.map(|(call_id, word)| word.event(call_id));
-        out.emit(&id, resolved.collect())?;
-        self.finish_stop_if_clean(out).await
+        out.emit(&task.id, resolved.collect())?;
+        self.finish_stop_if_clean(task, out).await
     }
 
     /// Ends the task for good once nothing of it cleans up any more.
     pub(super) async fn finish_stop_if_clean(
         &mut self,
+        task: &mut Task,
         out: &mut Emitter,
     ) -> Result<(), StoreError> {
-        let running = self.calls().is_some_and(|calls| calls.is_running());
+        let running = task.calls().is_some_and(|calls| calls.is_running());
         if running || self.shells.are_stopping() {
             return Ok(());
         }
-        self.finish_stop(out).await
+        self.finish_stop(task, out).await
     }
 
     /// Ends the task for good. Calls that still run are dropped, their processes with them.
-    pub(crate) async fn finish_stop(&mut self, out: &mut Emitter) -> Result<(), StoreError> {
-        let Some(mut task) = self.task.take_if(|task| task.is_stopping()) else {
-            return Ok(());
-        };
-        self.tell_settings();
-        let receipts = match self.record_end(out, &mut task).await {
-            Ok(receipts) => receipts,
-            Err(error) => {
-                // A task whose end is not recorded is ended by who takes the error.
-                self.task = Some(task);
-                return Err(error);
-            }
-        };
+    async fn finish_stop(&mut self, task: &mut Task, out: &mut Emitter) -> Result<(), StoreError> {
+        self.services.host.settings(&self.settings.context);
+        // A task whose end is not recorded is ended by who takes the error.
+        let receipts = self.record_end(task, out).await?;
+        task.enter(TaskPhase::Over);
         out.commit().await?;
         for receipt in receipts {
             WriteAck::tell_written(receipt);
@@ -141,8 +174,8 @@ impl Conversation {
 
     async fn record_end(
         &mut self,
-        out: &mut Emitter,
         task: &mut Task,
+        out: &mut Emitter,
     ) -> Result<[Option<WriteAck>; 2], StoreError> {
         let undelivered = task.take_undelivered();
         self.drop_shells(out, ShellDropScope::Cancelled)?;
@@ -178,7 +211,7 @@ impl Conversation {
         for item in &items {
             task.seen.completed(item);
         }
-        self.complete_items(out, &task.id, items)?;
+        out.emit(&task.id, self.completed_events(&task.id, items))?;
         let claiming = self.claiming(claims).await;
         let EndedTask {
             fact: files,
@@ -186,8 +219,8 @@ impl Conversation {
         } = self.files_changed(&task.id).await;
         let why = stop_reason(task, reason, error.as_ref());
         let ending = self.ending(task, why, files.as_ref()).await;
-        self.note_agents(&claiming.records);
-        self.note_agents(&ending.records);
+        self.ledgers.note_agents(&claiming.records);
+        self.ledgers.note_agents(&ending.records);
         let aborted = EventMsg::TurnAborted(task.aborted(reason));
         let warnings = warnings.into_iter();
         let warnings = warnings.map(|message| EventMsg::Warning { message });
@@ -199,34 +232,19 @@ impl Conversation {
         let records = files.into_iter().chain(ending.records);
         let lines = lines.chain(records.map(EmittedLine::Record));
         out.write_lines(lines.chain(msgs.map(|msg| EmittedLine::event(&task.id, msg))))?;
-        self.history.extend(answers);
-        self.tell_untold(out)?;
+        self.ledgers.history.extend(answers);
+        self.ledgers.tell_untold(out)?;
         Ok([claiming.receipt, ending.receipt])
     }
 
-    /// Takes the task away without a record, because recording is what failed. Returns it
-    /// with the ends of the items that people saw begin. Without a task, the one that was
-    /// `asked` for has not begun.
-    ///
-    /// The tree is told either way. Its lines cannot be written now: dropping them has it
-    /// look for another place, or stop.
-    pub(crate) async fn give_up(
-        &mut self,
-        asked: &SubmissionId,
-        error: &ErrorEvent,
-    ) -> Option<(Task, Vec<EventMsg>)> {
-        let Some(mut task) = self.task.take() else {
-            let mut task = self.unseen_task(asked.clone());
-            let why = stop_reason(&task, AbortReason::Error, Some(error));
-            drop(self.ending(&mut task, why, None).await);
-            return None;
-        };
-        self.tell_settings();
+    /// Ends a task that cannot be recorded. Returns the ends of the items that people saw begin.
+    async fn give_up(&self, task: &mut Task, error: &ErrorEvent) -> Vec<EventMsg> {
+        self.services.host.settings(&self.settings.context);
         let items = match std::mem::replace(&mut task.phase, TaskPhase::Starting) {
             TaskPhase::Sampling { response, .. } => response.abandon().items,
             TaskPhase::Calling(mut calls) => {
                 for (call_id, word) in calls.stop(AbortReason::Error) {
-                    self.answered(&call_id, &word);
+                    self.services.host.question_answered(&call_id, &word);
                 }
                 calls.take_open_items()
             }
@@ -237,7 +255,8 @@ impl Conversation {
             TaskPhase::Starting
             | TaskPhase::Equipping { .. }
             | TaskPhase::Shell
-            | TaskPhase::Leaving { .. } => Vec::new(),
+            | TaskPhase::Leaving { .. }
+            | TaskPhase::Over => Vec::new(),
         };
         let items: Vec<TurnItem> = items.into_iter().map(as_failed).collect();
         for item in &items {
@@ -246,22 +265,22 @@ impl Conversation {
         if !task.is_told {
             // The log cannot be written: nobody could be told of its warnings.
             let files = self.files_changed(&task.id).await.fact;
-            let why = stop_reason(&task, AbortReason::Error, Some(error));
-            drop(self.ending(&mut task, why, files.as_ref()).await);
+            let why = stop_reason(task, AbortReason::Error, Some(error));
+            drop(self.ending(task, why, files.as_ref()).await);
         }
-        let ends = self.completed_events(&task.id, items);
-        Some((task, ends))
+        self.completed_events(&task.id, items)
     }
 
     /// Ends what was shown of a response that will be asked for again.
-    pub(super) fn drop_response(&mut self, out: &mut Emitter) -> Result<(), StoreError> {
-        let Some(task) = &mut self.task else {
-            return Ok(());
-        };
-        let id = task.id.clone();
+    pub(super) fn drop_response(
+        &self,
+        task: &mut Task,
+        out: &mut Emitter,
+    ) -> Result<(), StoreError> {
         match std::mem::replace(&mut task.phase, TaskPhase::Starting) {
             TaskPhase::Sampling { response, .. } => {
-                self.complete_items(out, &id, response.abandon().items)
+                let items = response.abandon().items;
+                out.emit(&task.id, self.completed_events(&task.id, items))
             }
             phase => {
                 task.phase = phase;
@@ -273,16 +292,13 @@ impl Conversation {
     /// Keeps what people have read of a response that will not be finished.
     fn keep_partial(
         &mut self,
+        task: &mut Task,
         out: &mut Emitter,
         response: IncomingResponse,
     ) -> Result<(), StoreError> {
-        let Some(task) = &mut self.task else {
-            return Ok(());
-        };
         if let Some(text) = response.last_message() {
             task.last_message = Some(text);
         }
-        let id = task.id.clone();
         let partial = response.abandon();
         let records = partial
             .history
@@ -290,9 +306,9 @@ impl Conversation {
             .cloned()
             .map(RolloutRecord::ResponseItem)
             .collect();
-        let msgs = self.completed_events(&id, partial.items);
-        out.write(&id, records, msgs)?;
-        self.history.extend(partial.history);
+        let msgs = self.completed_events(&task.id, partial.items);
+        out.write(&task.id, records, msgs)?;
+        self.ledgers.history.extend(partial.history);
         Ok(())
     }
 }

@@ -1,7 +1,7 @@
 //! The skills of a conversation: which there are, which the model was told of, which a message
 //! chose.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use tokio::task::JoinSet;
@@ -23,9 +23,10 @@ use crate::user_input::{MessageAuthor, MessageContext, needs_skills};
 
 impl Conversation {
     /// Returns where a message is read that begins a task in this directory.
-    pub(super) async fn place(&mut self, cwd: PathBuf, author: MessageAuthor) -> MessageContext {
-        let markers = &self.instructions.project.root_markers;
-        let skills = &self.instructions.skills;
+    pub(super) async fn place(&self, cwd: PathBuf, author: MessageAuthor) -> MessageContext {
+        let instructions = &self.settings.instructions;
+        let markers = &instructions.project.root_markers;
+        let skills = &instructions.skills;
         let skills = skills
             .catalogue(&cwd, markers, CatalogueFreshness::Marks)
             .await;
@@ -39,11 +40,12 @@ impl Conversation {
 
     /// Returns where a message is read that joins the task.
     pub(super) async fn place_for(
-        &mut self,
+        &self,
+        cwd: &Path,
         items: &[UserInput],
         author: MessageAuthor,
     ) -> MessageContext {
-        let cwd = self.turn_context().cwd.clone();
+        let cwd = cwd.to_owned();
         if needs_skills(items, author) {
             return self.place(cwd, author).await;
         }
@@ -55,21 +57,16 @@ impl Conversation {
         }
     }
 
-    /// Takes note of the skills that the next task can use.
-    pub(super) fn note_skills(&mut self, skills: Arc<SkillCatalogue>) {
-        self.skills.is_news = !Arc::ptr_eq(&skills, &self.skills.catalogue);
-        self.skills.catalogue = skills;
-    }
-
     /// Returns the list of skills if what was told holds another, or none. What is wrong with
     /// some is told when it is news.
     pub(super) fn missing_skills(
         &self,
+        model: &str,
         told: &[&str],
         warnings: &mut Vec<String>,
     ) -> Option<ResponseItem> {
         let last = told.iter().rev().find(|text| skills::is_listing(text));
-        let window = self.known_window(&self.turn_context().model);
+        let window = self.known_window(model);
         let listing = skills::listing(&self.skills.catalogue, window, last.copied());
         if self.skills.is_news {
             warnings.extend(listing.warnings);
@@ -80,7 +77,7 @@ impl Conversation {
     /// Returns how people see that a message chose a skill.
     pub(super) fn skill_item(&self, chosen: &ChosenSkill) -> TurnItem {
         TurnItem::Skill(SkillItem {
-            id: self.ids.item("skill"),
+            id: self.services.ids.item("skill"),
             name: chosen.skill.name.clone(),
             path: chosen.skill.path.clone(),
             truncated: chosen.truncated,
@@ -107,14 +104,9 @@ impl Conversation {
             let message = "too many lists of skills are being made; wait for one of them";
             return out.error(&id, refusal(message.to_owned()));
         }
-        let cwds = if cwds.is_empty() {
-            vec![self.turn_context().cwd.clone()]
-        } else {
-            cwds
-        };
-        let skills = Arc::clone(&self.instructions.skills);
-        let markers = self.instructions.project.root_markers.clone();
-        let mailbox = self.mailbox.clone();
+        let skills = Arc::clone(&self.settings.instructions.skills);
+        let markers = self.settings.instructions.project.root_markers.clone();
+        let mailbox = self.services.mailbox.clone();
         self.skills.awaited += 1;
         self.skills.looks.spawn(async move {
             let mut entries = Vec::with_capacity(cwds.len());
@@ -160,6 +152,14 @@ pub(super) struct TaskSkills {
     looks: JoinSet<()>,
     /// How many of them have not been answered.
     awaited: usize,
+}
+
+impl TaskSkills {
+    /// Takes note of the skills that the next task can use.
+    pub(super) fn note(&mut self, skills: Arc<SkillCatalogue>) {
+        self.is_news = !Arc::ptr_eq(&skills, &self.catalogue);
+        self.catalogue = skills;
+    }
 }
 
 fn refusal(message: String) -> ErrorEvent {

@@ -17,12 +17,12 @@ use troupe_protocol::mcp::McpOffer;
 use troupe_store::StoreError;
 use troupe_tools::{GatherListener, GatheredTools};
 
-use super::Conversation;
+use super::{Conversation, OpenSession};
 use crate::emit::Emitter;
 use crate::limits::LISTINGS_MAX;
 use crate::mailbox::Mailbox;
 use crate::session::SessionInput;
-use crate::task::{StopCause, TaskPhase};
+use crate::task::{StopCause, Task, TaskPhase};
 
 /// What the work beside the loop brings.
 #[derive(Debug)]
@@ -41,16 +41,54 @@ pub(crate) enum ToolSourceUpdate {
     },
 }
 
+impl OpenSession {
+    /// Takes news of a source. Those for a task that is over, or does not wait, are ignored.
+    pub(crate) async fn source_news(
+        &mut self,
+        out: &mut Emitter,
+        news: ToolSourceUpdate,
+    ) -> Result<(), StoreError> {
+        let epoch = match news {
+            ToolSourceUpdate::Offered { listing, id, offer } => {
+                self.conversation.listings.running.remove(&listing);
+                return out.delta(&id, EventMsg::McpListToolsResponse(Box::new(offer)));
+            }
+            ToolSourceUpdate::Told { epoch, .. }
+            | ToolSourceUpdate::Gathered { epoch, .. }
+            | ToolSourceUpdate::Listed { epoch, .. } => epoch,
+        };
+        let waits = |task: &&mut Task| {
+            task.epoch == epoch && matches!(task.phase, TaskPhase::Equipping { .. })
+        };
+        let Some(task) = self.task.as_mut().filter(waits) else {
+            return Ok(());
+        };
+        let conversation = &mut self.conversation;
+        let done = match news {
+            ToolSourceUpdate::Told { event, .. } => out.emit(&task.id, vec![event]),
+            ToolSourceUpdate::Gathered { gathered, .. } => {
+                conversation.equipped(task, out, gathered).await
+            }
+            ToolSourceUpdate::Listed { models, .. } => {
+                conversation.window_received(task, out, models).await
+            }
+            ToolSourceUpdate::Offered { .. } => Ok(()),
+        };
+        self.drop_ended_task();
+        done
+    }
+}
+
 impl Conversation {
     /// Begins to find out which tools there are, if there is something to find out. The task
     /// goes on with what is found.
-    pub(super) fn equip(&mut self) -> bool {
-        let (Some(source), Some(task)) = (self.tools.news(), &mut self.task) else {
+    pub(super) fn equip(&self, task: &mut Task) -> bool {
+        let Some(source) = self.tools.news() else {
             return false;
         };
         let source = Arc::clone(source);
         let line = SourceUpdateSender {
-            mailbox: self.mailbox.clone(),
+            mailbox: self.services.mailbox.clone(),
             epoch: task.epoch,
         };
         let epoch = task.epoch;
@@ -68,54 +106,21 @@ impl Conversation {
         true
     }
 
-    /// Takes news of a source. Those for a task that is over are ignored.
-    pub(crate) async fn source_news(
-        &mut self,
-        out: &mut Emitter,
-        news: ToolSourceUpdate,
-    ) -> Result<(), StoreError> {
-        match news {
-            ToolSourceUpdate::Told { epoch, event } => match self.equipping(epoch) {
-                Some(id) => out.emit(&id, vec![event]),
-                None => Ok(()),
-            },
-            ToolSourceUpdate::Gathered { epoch, gathered } => match self.equipping(epoch) {
-                Some(_) => self.equipped(out, gathered).await,
-                None => Ok(()),
-            },
-            ToolSourceUpdate::Listed { epoch, models } => match self.equipping(epoch) {
-                Some(_) => self.window_received(out, models).await,
-                None => Ok(()),
-            },
-            ToolSourceUpdate::Offered { listing, id, offer } => {
-                self.listings.running.remove(&listing);
-                out.delta(&id, EventMsg::McpListToolsResponse(Box::new(offer)))
-            }
-        }
-    }
-
-    /// Returns the task that waits for its tools.
-    fn equipping(&self, epoch: u64) -> Option<SubmissionId> {
-        let task = self.task.as_ref().filter(|task| task.epoch == epoch)?;
-        matches!(task.phase, TaskPhase::Equipping { .. }).then(|| task.id.clone())
-    }
-
     async fn equipped(
         &mut self,
+        task: &mut Task,
         out: &mut Emitter,
         mut gathered: GatheredTools,
     ) -> Result<(), StoreError> {
         if let Some(why) = gathered.failure.take() {
             let stop = StopCause::fatal(AbortReason::Error, why, ErrorInfo::Other);
-            return self.stop(out, stop).await;
+            return self.stop(task, out, stop).await;
         }
         self.tools = Arc::new(self.tools.with_gathered_tools(gathered));
-        self.toolset = self.encodings.tools(&self.tools);
-        if let Some(task) = &mut self.task {
-            task.enter(TaskPhase::Starting);
-        }
+        self.toolset = self.services.encodings.tools(&self.tools);
+        task.enter(TaskPhase::Starting);
         // What came while tools were waited for goes along.
-        Box::pin(self.sample(out)).await
+        Box::pin(self.sample(task, out)).await
     }
 
     /// Answers with everything that the servers offer, once it is known.
@@ -131,7 +136,7 @@ impl Conversation {
             let message = format!("{LISTINGS_MAX} lists are being made; wait for one of them");
             return out.error(&id, refusal(message));
         }
-        let (source, mailbox) = (Arc::clone(source), self.mailbox.clone());
+        let (source, mailbox) = (Arc::clone(source), self.services.mailbox.clone());
         let listing = self.listings.made;
         self.listings.made += 1;
         let work = tokio::spawn(async move {
@@ -150,7 +155,7 @@ impl Conversation {
 
     /// Has servers be asked anew before the next request to the model.
     pub(crate) fn refresh_mcp_servers(
-        &mut self,
+        &self,
         out: &mut Emitter,
         id: &SubmissionId,
     ) -> Result<(), StoreError> {

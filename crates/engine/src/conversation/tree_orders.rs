@@ -12,13 +12,13 @@ use troupe_store::StoreError;
 
 use super::ending::stop_reason;
 use super::preparing::{PreparedTask, check_cwd};
-use super::{Conversation, NewTask, TaskRequester};
+use super::{Conversation, NewTask, OpenSession, TaskRequester};
 use crate::emit::{EmittedLine, Emitter};
 use crate::host::{StopRequester, WriteAck, WriteBatch};
 use crate::output::AnswerFormat;
 use crate::task::{StopCause, Task};
 
-impl Conversation {
+impl OpenSession {
     /// Begins a task with a message of the inbox, unless one runs. Those `ahead` come before
     /// it in the history.
     pub(crate) async fn start(
@@ -41,47 +41,19 @@ impl Conversation {
             client_id: message.client_id,
             asker: TaskRequester::Inbox(id),
         };
-        match self.prepare_start(&new).await? {
+        let conversation = &mut self.conversation;
+        match conversation.prepare_start(&new).await? {
             Ok(mut prepared) => {
                 prepared.message.metadata = metadata;
+                let cwd = &conversation.settings.context.cwd;
                 for (id, message) in ahead {
-                    prepared.ahead.push(self.read_mail(id, message).await);
+                    let read = conversation.read_mail(cwd, id, message).await;
+                    prepared.ahead.push(read);
                 }
                 self.begin(out, task, new, prepared).await
             }
-            Err(refusal) => self.end_unstarted_task(out, task, refusal).await,
+            Err(refusal) => conversation.end_unstarted_task(out, task, refusal).await,
         }
-    }
-
-    async fn prepare_start(
-        &mut self,
-        new: &NewTask,
-    ) -> Result<Result<PreparedTask, ErrorEvent>, StoreError> {
-        match check_cwd(&self.context.cwd) {
-            Ok(()) => self.prepare(new).await,
-            Err(refusal) => Ok(Err(refusal)),
-        }
-    }
-
-    /// Ends a task that could not begin.
-    async fn end_unstarted_task(
-        &mut self,
-        out: &mut Emitter,
-        id: SubmissionId,
-        refusal: ErrorEvent,
-    ) -> Result<(), StoreError> {
-        let mut task = self.unseen_task(id);
-        let stop = StopReason::FailedToStart {
-            message: refusal.message.clone(),
-        };
-        let ending = self.ending(&mut task, stop, None).await;
-        self.note_agents(&ending.records);
-        let lines = ending.records.into_iter().map(EmittedLine::Record);
-        let error = EmittedLine::event(&task.id, EventMsg::Error(refusal));
-        out.write_lines(lines.chain([error]))?;
-        out.commit().await?;
-        WriteAck::tell_written(ending.receipt);
-        Ok(())
     }
 
     /// Ends this task; another one is left alone.
@@ -94,7 +66,8 @@ impl Conversation {
     ) -> Result<(), StoreError> {
         match &self.task {
             None => {
-                return self
+                let conversation = &mut self.conversation;
+                return conversation
                     .report_unknown_task_end(out, task.clone(), reason)
                     .await;
             }
@@ -112,6 +85,39 @@ impl Conversation {
         };
         self.stop(out, why).await
     }
+}
+
+impl Conversation {
+    async fn prepare_start(
+        &self,
+        new: &NewTask,
+    ) -> Result<Result<PreparedTask, ErrorEvent>, StoreError> {
+        match check_cwd(&self.settings.context.cwd) {
+            Ok(()) => self.prepare(new, true).await,
+            Err(refusal) => Ok(Err(refusal)),
+        }
+    }
+
+    /// Ends a task that could not begin.
+    async fn end_unstarted_task(
+        &mut self,
+        out: &mut Emitter,
+        id: SubmissionId,
+        refusal: ErrorEvent,
+    ) -> Result<(), StoreError> {
+        let mut task = self.unseen_task(id);
+        let stop = StopReason::FailedToStart {
+            message: refusal.message.clone(),
+        };
+        let ending = self.ending(&mut task, stop, None).await;
+        self.ledgers.note_agents(&ending.records);
+        let lines = ending.records.into_iter().map(EmittedLine::Record);
+        let error = EmittedLine::event(&task.id, EventMsg::Error(refusal));
+        out.write_lines(lines.chain([error]))?;
+        out.commit().await?;
+        WriteAck::tell_written(ending.receipt);
+        Ok(())
+    }
 
     /// Tells the tree that a task is over which this session does not have. The tree knows
     /// whether it has heard so before.
@@ -127,13 +133,14 @@ impl Conversation {
         if ending.records.is_empty() {
             return Ok(());
         }
-        self.write_for_tree(out, ending).await
+        self.write_for_tree(out, &SubmissionId::default(), ending)
+            .await
     }
 
     /// Makes the task of which there is nothing to tell but how it ended.
     pub(super) fn unseen_task(&self, id: SubmissionId) -> Task {
-        let now = self.clock.now_ms();
-        let context = self.context.clone();
+        let now = self.services.clock.now_ms();
+        let context = self.settings.context.clone();
         Task::new(id, self.epoch, context, now, AnswerFormat::Free)
     }
 
@@ -141,11 +148,11 @@ impl Conversation {
     pub(crate) async fn write_for_tree(
         &mut self,
         out: &mut Emitter,
+        task: &SubmissionId,
         lines: WriteBatch,
     ) -> Result<(), StoreError> {
-        self.note_agents(&lines.records);
-        let id = self.task_id().unwrap_or_default();
-        out.write(&id, lines.records, Vec::new())?;
+        self.ledgers.note_agents(&lines.records);
+        out.write(task, lines.records, Vec::new())?;
         out.commit().await?;
         WriteAck::tell_written(lines.receipt);
         Ok(())

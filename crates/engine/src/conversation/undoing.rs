@@ -20,7 +20,7 @@ use troupe_tools::undo::{
     EndedTask, NothingToUndo, UndoEntry, UndoExtent, UndoLedger, UndoPlan, UndoRecorder,
 };
 
-use super::Conversation;
+use super::{Conversation, OpenSession};
 use crate::context::{self, UndoDirection};
 use crate::emit::{EmittedLine, Emitter};
 
@@ -32,17 +32,8 @@ struct UndoIntent {
     notes: Vec<String>,
 }
 
-impl Conversation {
-    /// Returns what the task changed, for a line of the log. What its tools remembered of files
-    /// is forgotten.
-    pub(super) async fn files_changed(&mut self, task: &SubmissionId) -> EndedTask {
-        self.tools.forget_turn();
-        match self.tools.keeper() {
-            Some(keeper) => keeper.end_turn(task).await,
-            None => EndedTask::default(),
-        }
-    }
-
+impl OpenSession {
+    /// Takes back what turns did to files, unless a task runs.
     pub(crate) async fn undo(
         &mut self,
         out: &mut Emitter,
@@ -52,6 +43,27 @@ impl Conversation {
         if self.task.is_some() {
             return out.error(id, refused("a task is running; interrupt it first"));
         }
+        self.conversation.undo(out, id, request).await
+    }
+}
+
+impl Conversation {
+    /// Returns what the task changed, for a line of the log. What its tools remembered of files
+    /// is forgotten.
+    pub(super) async fn files_changed(&self, task: &SubmissionId) -> EndedTask {
+        self.tools.forget_turn();
+        match self.tools.keeper() {
+            Some(keeper) => keeper.end_turn(task).await,
+            None => EndedTask::default(),
+        }
+    }
+
+    async fn undo(
+        &mut self,
+        out: &mut Emitter,
+        id: &SubmissionId,
+        request: UndoRequest,
+    ) -> Result<(), StoreError> {
         let Some(keeper) = self.tools.keeper().cloned() else {
             let why = "what turns do to files is not kept in this session";
             return out.error(id, refused(why));
@@ -67,8 +79,8 @@ impl Conversation {
             }
         };
         say(out, started)?;
-        let store = Arc::clone(&self.store);
-        let cwd = self.context.cwd.clone();
+        let store = Arc::clone(&self.services.store);
+        let cwd = self.settings.context.cwd.clone();
         if request.dry_run {
             let completed = match tempfile::tempdir() {
                 // What has to be looked at again is kept beside what is kept.
@@ -139,7 +151,7 @@ impl Conversation {
         // Of an undo that is wholly taken back before the model heard of it, it hears nothing.
         if !is_undo
             && done.conflicts.is_empty()
-            && let Some(place) = self.history.last_undo_note().cloned()
+            && let Some(place) = self.ledgers.history.last_undo_note().cloned()
         {
             let rewind = RewindRecord {
                 to: place.position.0,
@@ -148,7 +160,7 @@ impl Conversation {
             };
             let record = RolloutRecord::Rewind(Box::new(rewind));
             out.write(id, vec![record], vec![completed])?;
-            self.history.truncate(place.len);
+            self.ledgers.history.truncate(place.len);
             return out.commit().await;
         }
         // The model has seen the files as its turns left them.
@@ -167,7 +179,7 @@ impl Conversation {
             .chain(note.iter().map(EmittedLine::item));
         out.write_lines(lines.chain([EmittedLine::event(id, completed)]))?;
         if let Some(note) = note {
-            self.history.push_at(note, before);
+            self.ledgers.history.push_at(note, before);
         }
         out.commit().await
     }

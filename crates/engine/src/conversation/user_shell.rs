@@ -8,6 +8,7 @@
 //!
 //! Until it is told (`injecting`), the output is found in the log by the end of the command.
 
+use std::path::Path;
 use std::sync::Arc;
 
 use base64::Engine as _;
@@ -21,17 +22,17 @@ use troupe_protocol::{CallId, ResponseItem, SubmissionId};
 use troupe_store::StoreError;
 use troupe_tools::{CallContext, ToolEvent, ToolInput, ToolInvocation, check_script};
 
-use super::Conversation;
 use super::preparing::check_cwd;
 use super::running::stale_request_error;
 use super::stopping::as_failed;
-use crate::calls::{CallOrigin, CallSignal, SessionChannel};
+use super::{Conversation, OpenSession};
+use crate::calls::{CallOrigin, CallSignal};
 use crate::context;
 use crate::emit::Emitter;
 use crate::host::{ActivityKind, StaleRequest};
 use crate::limits::USER_SHELLS_MAX;
 use crate::output::AnswerFormat;
-use crate::task::TaskPhase;
+use crate::task::{Task, TaskPhase};
 
 /// The user's commands that run.
 #[derive(Debug, Default)]
@@ -87,14 +88,15 @@ impl UserShells {
     }
 }
 
-impl Conversation {
+impl OpenSession {
     /// Tells whether anything runs that was asked for.
     pub(crate) fn is_busy(&self) -> bool {
+        let conversation = &self.conversation;
         self.task.is_some()
-            || !self.shells.running.is_empty()
-            || self.is_listing()
-            || self.is_listing_skills()
-            || self.is_offering()
+            || !conversation.shells.running.is_empty()
+            || conversation.is_listing()
+            || conversation.is_listing_skills()
+            || conversation.is_offering()
     }
 
     /// Runs a command of the user's own.
@@ -104,51 +106,85 @@ impl Conversation {
         id: SubmissionId,
         command: String,
     ) -> Result<(), StoreError> {
-        if let Err(refusal) = self.check_user_shell(&command) {
+        let conversation = &mut self.conversation;
+        let context = self.task.as_ref().map(|task| &task.context);
+        let context = context.unwrap_or(&conversation.settings.context);
+        if let Err(refusal) = conversation.shells.check(&command, &context.cwd) {
             return out.error(&id, refusal);
         }
-        if self.task.is_none() {
-            let starting = match self.starting(&id, None).await {
+        let task = if let Some(task) = &mut self.task {
+            task
+        } else {
+            let starting = match conversation.services.host.starting(&id, None).await {
                 Ok(lines) => lines,
                 Err(StaleRequest) => return out.error(&id, stale_request_error()),
             };
-            self.open_task(out, id.clone(), AnswerFormat::Free, None, starting)?;
-            if let Some(task) = &mut self.task {
-                task.enter(TaskPhase::Shell);
-            }
-            self.set_activity(ActivityKind::Tools(vec!["user_shell".to_owned()]));
-        }
-        self.start_user_shell(id, command);
+            let free = AnswerFormat::Free;
+            let mut task = conversation.open_task(out, id.clone(), free, None, starting)?;
+            task.enter(TaskPhase::Shell);
+            conversation.set_activity(ActivityKind::Tools(vec!["user_shell".to_owned()]));
+            self.task.insert(task)
+        };
+        conversation.start_user_shell(task, id, command);
         Ok(())
     }
 
-    fn check_user_shell(&self, command: &str) -> Result<(), ErrorEvent> {
+    /// Takes a signal of a command of the user's. One that was dropped is ignored.
+    pub(super) async fn shell_signal(
+        &mut self,
+        out: &mut Emitter,
+        call_id: &CallId,
+        signal: CallSignal,
+    ) -> Result<(), StoreError> {
+        let conversation = &mut self.conversation;
+        match signal {
+            CallSignal::Event(event) => conversation.shell_event(out, call_id, event),
+            // Nothing is asked about what a user does; dropping the reply refuses.
+            CallSignal::Ask(_) | CallSignal::Settled(_) | CallSignal::MayStop(_) => Ok(()),
+            CallSignal::Answered { .. } => {
+                let running = &mut conversation.shells.running;
+                let Some(index) = running.iter().position(|one| one.call_id == *call_id) else {
+                    return Ok(());
+                };
+                let ended = running.remove(index);
+                conversation.close_shell(out, ended)?;
+                let Some(task) = &mut self.task else {
+                    conversation.ledgers.tell_untold(out)?;
+                    return out.commit().await;
+                };
+                let done = conversation.shell_over(task, out).await;
+                self.drop_ended_task();
+                done
+            }
+        }
+    }
+}
+
+impl UserShells {
+    /// Refuses a command that cannot run in this directory, or not now.
+    fn check(&self, command: &str, cwd: &Path) -> Result<(), ErrorEvent> {
         let refusal = |message: String| ErrorEvent {
             message,
             fatal: false,
             error_info: Some(ErrorInfo::InvalidSubmission),
         };
         check_script(command).map_err(refusal)?;
-        if self.shells.running.len() >= USER_SHELLS_MAX {
+        if self.running.len() >= USER_SHELLS_MAX {
             return Err(refusal(format!(
                 "{USER_SHELLS_MAX} commands of yours run already; wait for one, or interrupt"
             )));
         }
-        check_cwd(&self.turn_context().cwd)
+        check_cwd(cwd)
     }
+}
 
-    fn start_user_shell(&mut self, submission: SubmissionId, command: String) {
-        let Some(task) = &self.task else {
-            return;
-        };
-        let call_id = CallId(self.ids.item("shell").0);
+impl Conversation {
+    fn start_user_shell(&mut self, task: &Task, submission: SubmissionId, command: String) {
+        let call_id = CallId(self.services.ids.item("shell").0);
         let cancel = CancellationToken::new();
-        let channel = Arc::new(SessionChannel {
-            mailbox: self.mailbox.clone(),
-            caller: CallOrigin::User,
-            call_id: call_id.clone(),
-        });
-        let items = self.history.items().len();
+        let channel = self.services.channel(CallOrigin::User, call_id.clone());
+        let channel = Arc::new(channel);
+        let items = self.ledgers.history.items().len();
         let context: CallContext = task.call_context(self.id(), items);
         let turn_id = task.id.clone();
         let call = ToolInvocation {
@@ -174,29 +210,6 @@ impl Conversation {
             cancel,
             _task: AbortOnDropHandle::new(run),
         });
-    }
-
-    /// Takes a signal of a command of the user's. One that was dropped is ignored.
-    pub(super) async fn shell_signal(
-        &mut self,
-        out: &mut Emitter,
-        call_id: &CallId,
-        signal: CallSignal,
-    ) -> Result<(), StoreError> {
-        match signal {
-            CallSignal::Event(event) => self.shell_event(out, call_id, event),
-            // Nothing is asked about what a user does; dropping the reply refuses.
-            CallSignal::Ask(_) | CallSignal::Settled(_) | CallSignal::MayStop(_) => Ok(()),
-            CallSignal::Answered { .. } => {
-                let running = &mut self.shells.running;
-                let Some(index) = running.iter().position(|one| one.call_id == *call_id) else {
-                    return Ok(());
-                };
-                let ended = running.remove(index);
-                self.close_shell(out, ended)?;
-                self.shell_over(out).await
-            }
-        }
     }
 
     fn shell_event(
@@ -248,7 +261,7 @@ impl Conversation {
         let told = output_for_model(&item);
         let events = self.completed_events(turn_id, vec![item]);
         out.emit(id, events)?;
-        self.untold.extend(told);
+        self.ledgers.untold.extend(told);
         Ok(())
     }
 
@@ -263,31 +276,28 @@ impl Conversation {
     }
 
     /// Goes on after the end of a command.
-    async fn shell_over(&mut self, out: &mut Emitter) -> Result<(), StoreError> {
-        let Some(task) = &self.task else {
-            self.tell_untold(out)?;
-            return out.commit().await;
-        };
+    async fn shell_over(&mut self, task: &mut Task, out: &mut Emitter) -> Result<(), StoreError> {
         match task.phase {
-            TaskPhase::Stopping(_) => self.finish_stop_if_clean(out).await,
+            TaskPhase::Stopping(_) => self.finish_stop_if_clean(task, out).await,
             TaskPhase::Shell => {
                 let mut running = self.shells.running.iter();
                 if running.any(|running| running.turn_id == task.id) {
                     return Ok(());
                 }
-                self.tell_untold(out)?;
+                self.ledgers.tell_untold(out)?;
                 // What was said meanwhile was said to the model.
-                if self.deliver_steered(out).await? {
-                    return self.sample(out).await;
+                if self.deliver_steered(task, out).await? {
+                    return self.sample(task, out).await;
                 }
-                self.complete_task(out).await
+                self.complete_task(task, out).await
             }
             TaskPhase::Starting
             | TaskPhase::Leaving { .. }
             | TaskPhase::Equipping { .. }
             | TaskPhase::Sampling { .. }
             | TaskPhase::Calling(_)
-            | TaskPhase::Compacting(_) => Ok(()),
+            | TaskPhase::Compacting(_)
+            | TaskPhase::Over => Ok(()),
         }
     }
 
@@ -310,7 +320,7 @@ impl Conversation {
     /// Ends every command because the conversation is left.
     pub(crate) fn end_shells(&mut self, out: &mut Emitter) -> Result<(), StoreError> {
         self.drop_shells(out, ShellDropScope::All)?;
-        self.tell_untold(out)
+        self.ledgers.tell_untold(out)
     }
 }
 

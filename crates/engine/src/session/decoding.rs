@@ -62,8 +62,8 @@ impl PictureMessage {
 impl SessionActor {
     /// Begins to decode the pictures of a submission. Returns it if there are none to decode.
     pub(super) fn decode_pictures(&mut self, submission: Submission) -> Option<Submission> {
-        let conversation = self.conversation.as_ref();
-        let sources = conversation.map(|it| it.undecoded_pictures(&submission.op));
+        let open = self.open.as_ref();
+        let sources = open.map(|it| it.undecoded_pictures(&submission.op));
         let sources = sources.unwrap_or_default();
         if sources.is_empty() {
             return Some(submission);
@@ -87,8 +87,8 @@ impl SessionActor {
                 .push_back(DeferredInput::Order(Box::new(order)));
             return None;
         }
-        let conversation = self.conversation.as_ref();
-        let sources = conversation.map(|it| it.undecoded_mail(&order));
+        let open = self.open.as_ref();
+        let sources = open.map(|it| it.undecoded_mail(&order));
         let sources = sources.unwrap_or_default();
         if sources.is_empty() {
             return Some(order);
@@ -129,8 +129,8 @@ impl SessionActor {
         if waiting.is_none() {
             return Ok(Flow::Continue(()));
         }
-        if let Some(conversation) = &mut self.conversation {
-            conversation.pictures = pictures.into();
+        if let Some(open) = &mut self.open {
+            open.conversation.pictures = pictures.into();
         }
         match message {
             PictureMessage::Submission(submission) => Box::pin(self.submission(submission)).await,
@@ -155,9 +155,9 @@ impl SessionActor {
                 self.emitter.error(&id, error)?;
             }
             UndecodedMessage::Start(task) => {
-                if let Some(conversation) = &mut self.conversation {
+                if let Some(open) = &mut self.open {
                     let (out, by) = (&mut self.emitter, StopRequester::default());
-                    conversation.abort(out, &task, reason, by).await?;
+                    open.abort(out, &task, reason, by).await?;
                 }
             }
             UndecodedMessage::Mail => {}

@@ -8,7 +8,7 @@ use troupe_protocol::event::{AbortReason, EventMsg};
 use troupe_protocol::op::{Op, Submission};
 
 use super::{ClientPresence, DeferredInput, Flow, SessionActor, SessionInput};
-use crate::conversation::Conversation;
+use crate::conversation::OpenSession;
 use crate::host::Completion;
 use crate::task::StopCause;
 
@@ -28,8 +28,8 @@ pub(super) enum SubtreeState {
 impl SessionActor {
     /// Ends a session that has nothing more to do and nobody to do it for.
     pub(super) async fn leave_if_done(&mut self) -> Flow {
-        let conversation = self.conversation.as_ref();
-        let busy = self.decoding.is_some() || conversation.is_some_and(Conversation::is_busy);
+        let open = self.open.as_ref();
+        let busy = self.decoding.is_some() || open.is_some_and(OpenSession::is_busy);
         if self.audience == ClientPresence::Present {
             return Flow::Continue(());
         }
@@ -39,7 +39,7 @@ impl SessionActor {
         if busy || self.below == SubtreeState::Awaited {
             return Flow::Continue(());
         }
-        let quiet = self.conversation.as_ref().and_then(Conversation::tree_idle);
+        let quiet = open.and_then(|open| open.host().subtree_idle());
         if let (SubtreeState::Running, Some(quiet)) = (self.below, quiet) {
             self.below = SubtreeState::Awaited;
             self.after(quiet, SessionInput::TreeQuiet);
@@ -54,9 +54,9 @@ impl SessionActor {
         if let Err(error) = self.stop_decoding(AbortReason::Shutdown).await {
             self.storage_failed(&id, &error).await;
         }
-        if let Some(conversation) = &mut self.conversation {
-            if conversation.task.is_some() {
-                let stopped = conversation
+        if let Some(open) = &mut self.open {
+            if open.task.is_some() {
+                let stopped = open
                     .stop(&mut self.emitter, StopCause::quietly(AbortReason::Shutdown))
                     .await;
                 if let Err(error) = stopped {
@@ -69,7 +69,7 @@ impl SessionActor {
             }
             if let (false, Some(closed)) = (
                 self.below == SubtreeState::Closed,
-                conversation.close_tree(),
+                open.host().close_subtree(),
             ) {
                 self.below = SubtreeState::Closing;
                 self.after(closed, SessionInput::TreeClosed);
@@ -78,12 +78,12 @@ impl SessionActor {
                     .push_front(DeferredInput::Submission(Box::new(Submission { id, op })));
                 return Flow::Continue(());
             }
-            if let Err(error) = conversation.end_shells(&mut self.emitter) {
+            if let Err(error) = open.conversation.end_shells(&mut self.emitter) {
                 self.storage_failed(&id, &error).await;
             }
         }
-        if let Some(conversation) = &self.conversation {
-            conversation.tools.shutdown().await;
+        if let Some(open) = &self.open {
+            open.conversation.tools.shutdown().await;
         }
         if let Err(error) = self.emitter.commit().await {
             self.storage_failed(&id, &error).await;

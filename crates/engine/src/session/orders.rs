@@ -24,15 +24,13 @@ impl SessionActor {
             self.forget_undecoded(task);
         }
         let out = &mut self.emitter;
-        match (order, &mut self.conversation) {
+        match (order, &mut self.open) {
             (SessionOrder::Operate { submission: id, op }, _) => {
                 let what = recorded(&op);
                 let done = Box::pin(self.submission(Submission { id, op })).await;
                 // Nobody but the tree asked, so nobody else would hear of it.
-                if let (Err(error), Some(what), Some(conversation)) =
-                    (&done, what, &self.conversation)
-                {
-                    conversation.unrecorded(what, error_chain(error));
+                if let (Err(error), Some(what), Some(open)) = (&done, what, &self.open) {
+                    open.host().unrecorded(what, error_chain(error));
                 }
                 return done;
             }
@@ -46,24 +44,24 @@ impl SessionActor {
                     ahead,
                     output_schema,
                 },
-                Some(conversation),
+                Some(open),
             ) => {
                 let first = (message, mail);
-                conversation
-                    .start(out, task, first, ahead, output_schema)
-                    .await?;
+                open.start(out, task, first, ahead, output_schema).await?;
             }
-            (SessionOrder::Mail(mail), Some(conversation)) => conversation.mail(mail).await,
-            (SessionOrder::Abort { task, reason, by }, Some(conversation)) => {
-                conversation.abort(out, &task, reason, by).await?;
+            (SessionOrder::Mail(mail), Some(open)) => open.mail(mail).await,
+            (SessionOrder::Abort { task, reason, by }, Some(open)) => {
+                open.abort(out, &task, reason, by).await?;
             }
-            (SessionOrder::Write(parcel), Some(conversation)) => {
+            (SessionOrder::Write(parcel), Some(open)) => {
                 if let Some(lines) = parcel.take() {
-                    conversation.write_for_tree(out, lines).await?;
+                    let task = open.task_id().unwrap_or_default();
+                    let conversation = &mut open.conversation;
+                    conversation.write_for_tree(out, &task, lines).await?;
                 }
             }
-            (SessionOrder::Record { submission, events }, Some(conversation)) => {
-                let id = submission.or_else(|| conversation.task_id());
+            (SessionOrder::Record { submission, events }, Some(open)) => {
+                let id = submission.or_else(|| open.task_id());
                 let id = id.unwrap_or_default();
                 // What is asked and answered is on disk before it counts.
                 let must_last = events.iter().any(is_approval);
@@ -72,11 +70,11 @@ impl SessionActor {
                     out.commit().await?;
                 }
             }
-            (SessionOrder::Answer { call_id, word }, Some(conversation)) => {
-                conversation.record_answer(out, &call_id, word).await?;
+            (SessionOrder::Answer { call_id, word }, Some(open)) => {
+                open.record_answer(out, &call_id, word).await?;
             }
-            (SessionOrder::Tell(msg), Some(conversation)) => {
-                let id = conversation.task_id().unwrap_or_default();
+            (SessionOrder::Tell(msg), Some(open)) => {
+                let id = open.task_id().unwrap_or_default();
                 out.delta(&id, msg)?;
             }
         }

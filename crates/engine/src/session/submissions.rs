@@ -15,7 +15,9 @@ use troupe_store::StoreError;
 
 use super::known_ids::{SubmissionSource, begins_task};
 use super::{DeferredInput, Flow, SessionActor};
-use crate::conversation::{Conversation, NewTask, ResumePoint, TaskRequester, check_model};
+use crate::conversation::{
+    Conversation, NewTask, OpenSession, ResumePoint, TaskRequester, check_model,
+};
 use crate::deps::SessionSetup;
 use crate::inquiry::InquiryAnswer;
 use crate::limits::DEFERRED_MAX;
@@ -47,8 +49,8 @@ impl SessionActor {
                 None
             }
         };
-        if let (Some(_), Some(conversation)) = (&seat, &self.conversation) {
-            let (store, session) = (conversation.store(), conversation.id());
+        if let (Some(_), Some(open)) = (&seat, &self.open) {
+            let (store, session) = (open.conversation.store(), open.id());
             self.known.learn(&*store, session).await?;
         }
         if !self.known.note(by, id) {
@@ -59,7 +61,7 @@ impl SessionActor {
             self.emitter.emit(id, vec![EventMsg::Warning { message }])?;
             return Ok(Flow::Continue(()));
         }
-        if let (Some(seat), Some(_)) = (seat, &self.conversation) {
+        if let (Some(seat), Some(_)) = (seat, &self.open) {
             let submitted = SubmittedTask {
                 id: id.clone(),
                 client: seat.client,
@@ -83,7 +85,7 @@ impl SessionActor {
                 if self.stop_decoding(AbortReason::Interrupted).await? && !self.has_task() => {}
             Op::ConfigureSession(request) => self.configure(id, request).await?,
             Op::Shutdown => return Ok(self.shutdown(id).await),
-            op => match &self.conversation {
+            op => match &self.open {
                 Some(_) => self.operate(id, op).await?,
                 None => self.refuse(
                     &id,
@@ -96,8 +98,7 @@ impl SessionActor {
     }
 
     fn has_task(&self) -> bool {
-        let task = self.conversation.as_ref().and_then(|it| it.task.as_ref());
-        task.is_some()
+        self.open.as_ref().is_some_and(|open| open.task.is_some())
     }
 
     fn defer(&mut self, submission: Submission) -> Result<Flow, StoreError> {
@@ -117,9 +118,10 @@ impl SessionActor {
 
     async fn operate(&mut self, id: SubmissionId, op: Op) -> Result<(), StoreError> {
         let out = &mut self.emitter;
-        let Some(conversation) = &mut self.conversation else {
+        let Some(open) = &mut self.open else {
             return Ok(());
         };
+        let conversation = &mut open.conversation;
         match op {
             Op::UserInput {
                 items,
@@ -153,23 +155,21 @@ impl SessionActor {
                 };
                 self.user_turn(id, task).await
             }
-            Op::Steer { items, client_id } => conversation.steer(out, id, items, client_id).await,
-            Op::InjectItems { items } => conversation.inject(out, &id, items).await,
-            Op::Interrupt => conversation.interrupt(out, &id).await,
-            Op::OverrideTurnContext { overrides } => {
-                conversation.override_context(out, &id, overrides)
-            }
+            Op::Steer { items, client_id } => open.steer(out, id, items, client_id).await,
+            Op::InjectItems { items } => open.inject(out, &id, items).await,
+            Op::Interrupt => open.interrupt(out, &id).await,
+            Op::OverrideTurnContext { overrides } => open.override_context(out, &id, overrides),
             Op::ExecApproval { id: call, decision } => {
                 let word = InquiryAnswer::ExecDecision(decision);
-                conversation.decide(out, &id, CallId(call), word).await
+                open.decide(out, &id, CallId(call), word).await
             }
             Op::PatchApproval { id: call, decision } => {
                 let word = InquiryAnswer::PatchDecision(decision);
-                conversation.decide(out, &id, CallId(call), word).await
+                open.decide(out, &id, CallId(call), word).await
             }
             Op::UserInputAnswer { id: call, response } => {
                 let word = InquiryAnswer::Input(Some(response));
-                conversation.decide(out, &id, CallId(call), word).await
+                open.decide(out, &id, CallId(call), word).await
             }
             Op::ListModels { refresh } => conversation.list_models(out, id, refresh),
             Op::ResolveElicitation {
@@ -184,24 +184,28 @@ impl SessionActor {
                     response,
                 };
                 let call = CallId(request_id);
-                conversation.decide(out, &id, call, word).await
+                open.decide(out, &id, call, word).await
             }
             Op::ListMcpTools => conversation.list_mcp_tools(out, id),
             Op::RefreshMcpServers => conversation.refresh_mcp_servers(out, &id),
-            Op::Compact => conversation.compact(out, id).await,
-            Op::ThreadRollback { num_turns } => conversation.roll_back(out, &id, num_turns).await,
-            Op::Undo(request) => conversation.undo(out, &id, request).await,
+            Op::Compact => open.compact(out, id).await,
+            Op::ThreadRollback { num_turns } => open.roll_back(out, &id, num_turns).await,
+            Op::Undo(request) => open.undo(out, &id, request).await,
             Op::SetThreadName { name } => conversation.set_name(out, &id, &name),
             Op::SetThreadNote { note } => conversation.set_note(out, &id, &note),
-            Op::Review { review_request } => match conversation.review(&id, review_request).await {
+            Op::Review { review_request } => match open.host().review(&id, review_request).await {
                 Ok(()) => Ok(()),
                 Err(message) => self.refuse(&id, ErrorInfo::InvalidSubmission, &message),
             },
-            Op::RunUserShellCommand { command } => {
-                conversation.run_user_shell(out, id, command).await
-            }
+            Op::RunUserShellCommand { command } => open.run_user_shell(out, id, command).await,
             Op::ListSkills { cwds, force_reload } => {
                 let freshness = CatalogueFreshness::on_request(force_reload);
+                let cwds = if cwds.is_empty() {
+                    vec![open.turn_context().cwd.clone()]
+                } else {
+                    cwds
+                };
+                let conversation = &mut open.conversation;
                 conversation.list_skills(out, id, cwds, freshness)
             }
             op => self.unsupported(&id, &op),
@@ -212,19 +216,20 @@ impl SessionActor {
     /// found before anything is aborted.
     async fn user_turn(&mut self, id: SubmissionId, task: NewTask) -> Result<(), StoreError> {
         let out = &mut self.emitter;
-        let Some(conversation) = &mut self.conversation else {
+        let Some(open) = &mut self.open else {
             return Ok(());
         };
-        let prepared = match conversation.prepare(&task).await? {
+        let conversation = &mut open.conversation;
+        let is_idle = open.task.is_none();
+        let prepared = match conversation.prepare(&task, is_idle).await? {
             Ok(prepared) => prepared,
             Err(refusal) => {
                 conversation.pictures = Arc::default();
                 return out.error(&id, refusal);
             }
         };
-        if conversation.task.is_some() {
-            conversation
-                .stop(out, StopCause::quietly(AbortReason::Replaced))
+        if !is_idle {
+            open.stop(out, StopCause::quietly(AbortReason::Replaced))
                 .await?;
             let op = task.into_op();
             self.deferred
@@ -236,16 +241,12 @@ impl SessionActor {
             let request = conversation.fork_request(point.clone());
             self.configure(id.clone(), request).await?;
             // What kept the fork from being opened has been told.
-            if self.conversation.as_ref().is_some_and(|c| c.id() == left) {
+            if self.open.as_ref().is_some_and(|open| open.id() == left) {
                 return Ok(());
             }
         }
-        match &mut self.conversation {
-            Some(conversation) => {
-                conversation
-                    .begin(&mut self.emitter, id, task, prepared)
-                    .await
-            }
+        match &mut self.open {
+            Some(open) => open.begin(&mut self.emitter, id, task, prepared).await,
             None => Ok(()),
         }
     }
@@ -267,11 +268,10 @@ impl SessionActor {
         {
             return self.emitter.error(&id, refusal);
         }
-        if let Some(conversation) = &mut self.conversation
-            && conversation.task.is_some()
+        if let Some(open) = &mut self.open
+            && open.task.is_some()
         {
-            conversation
-                .stop(&mut self.emitter, StopCause::quietly(AbortReason::Replaced))
+            open.stop(&mut self.emitter, StopCause::quietly(AbortReason::Replaced))
                 .await?;
             self.deferred.push_front(DeferredInput::Reconfigure {
                 id,
@@ -290,16 +290,17 @@ impl SessionActor {
         setup: SessionSetup,
     ) -> Result<(), StoreError> {
         let elsewhere = request.resume.is_some() || request.fork.is_some();
-        if let Some(conversation) = &mut self.conversation
+        if let Some(open) = &mut self.open
             && !elsewhere
         {
-            return conversation
+            return open
+                .conversation
                 .reconfigure(&mut self.emitter, &id, request, setup)
                 .await;
         }
-        if let Some(conversation) = &mut self.conversation {
+        if let Some(open) = &mut self.open {
             // Their ends belong in the log that is about to be left.
-            conversation.end_shells(&mut self.emitter)?;
+            open.conversation.end_shells(&mut self.emitter)?;
         }
         let opened = Conversation::open(
             &mut self.emitter,
@@ -312,13 +313,18 @@ impl SessionActor {
         .await;
         match opened {
             Ok(conversation) => {
-                let old = self.conversation.take();
-                if let Some(old) = &old {
-                    old.tools.shutdown().await;
-                }
-                self.conversation = Some(match &old {
-                    Some(old) => conversation.after(old),
+                let conversation = match self.open.take() {
+                    Some(OpenSession {
+                        conversation: old, ..
+                    }) => {
+                        old.tools.shutdown().await;
+                        conversation.after(&old)
+                    }
                     None => conversation,
+                };
+                self.open = Some(OpenSession {
+                    conversation,
+                    task: None,
                 });
                 Ok(())
             }

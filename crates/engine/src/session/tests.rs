@@ -27,7 +27,7 @@ fn a_waiting_session_is_small() {
         inputs,
         owner: CancellationToken::new(),
         emitter: Emitter::new(publisher),
-        conversation: None,
+        open: None,
         deferred: VecDeque::new(),
         decoding: None,
         known: KnownIds::default(),

@@ -90,6 +90,7 @@ pub(crate) struct FindFilesWork {
 
 impl FileWork for FindFilesWork {
     type Answer = String;
+    const NAME: &str = "find_files";
     const TIME_MAX: Option<Duration> = Some(SEARCH_TIME_MAX);
 
     fn run(self, stop: &WorkDeadline) -> Result<String, String> {

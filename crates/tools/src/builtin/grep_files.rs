@@ -102,6 +102,7 @@ pub(crate) struct GrepFilesWork {
 
 impl FileWork for GrepFilesWork {
     type Answer = String;
+    const NAME: &str = "grep_files";
     const TIME_MAX: Option<Duration> = Some(SEARCH_TIME_MAX);
 
     fn run(self, stop: &WorkDeadline) -> Result<String, String> {

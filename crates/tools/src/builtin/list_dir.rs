@@ -96,6 +96,7 @@ pub(crate) struct ListDirWork {
 
 impl FileWork for ListDirWork {
     type Answer = String;
+    const NAME: &str = "list_dir";
     const TIME_MAX: Option<Duration> = Some(SEARCH_TIME_MAX);
 
     fn run(self, stop: &WorkDeadline) -> Result<String, String> {

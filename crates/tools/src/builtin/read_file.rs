@@ -93,6 +93,7 @@ pub(crate) struct ReadFileWork {
 
 impl FileWork for ReadFileWork {
     type Answer = String;
+    const NAME: &str = "read_file";
     const TIME_MAX: Option<Duration> = Some(SEARCH_TIME_MAX);
 
     fn run(self, stop: &WorkDeadline) -> Result<String, String> {

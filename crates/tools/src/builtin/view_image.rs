@@ -88,6 +88,7 @@ pub(crate) struct ViewImageWork {
 impl FileWork for ViewImageWork {
     /// The picture as a `data:` address.
     type Answer = String;
+    const NAME: &str = "view_image";
     const TIME_MAX: Option<Duration> = None;
 
     fn run(self, _: &WorkDeadline) -> Result<String, String> {

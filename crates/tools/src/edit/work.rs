@@ -44,6 +44,7 @@ pub(crate) struct ApplyPatchWork {
 
 impl FileWork for PlanPatchWork {
     type Answer = PlannedPatch;
+    const NAME: &str = "plan_patch";
     const TIME_MAX: Option<Duration> = None;
 
     fn run(self, _: &WorkDeadline) -> Result<PlannedPatch, String> {
@@ -90,6 +91,7 @@ fn forbidden(error: &PlanError, cwd: &Path) -> Option<PathBuf> {
 impl FileWork for ApplyPatchWork {
     /// The summary for the model.
     type Answer = String;
+    const NAME: &str = "apply_patch";
     const TIME_MAX: Option<Duration> = None;
 
     fn run(self, _: &WorkDeadline) -> Result<String, String> {

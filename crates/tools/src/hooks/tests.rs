@@ -59,7 +59,7 @@ fn the_section_says_what_is_wrong_with_it() {
 
 /// Whoever writes hooks can check against it.
 #[test]
-fn the_schema_of_what_hooks_are_told_is_kept() {
+fn the_generated_schema_of_what_hooks_are_told_is_checked_in() {
     let schema = schemars::schema_for!(HookInput<'_>);
     let text = serde_json::to_string_pretty(&schema).unwrap() + "\n";
     expect_file!["../../schema/hook_input.schema.json"].assert_eq(&text);
