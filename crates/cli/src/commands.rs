@@ -25,6 +25,7 @@ pub mod review;
 pub mod roles;
 pub mod rollback;
 pub mod rules;
+pub mod serve;
 pub mod sessions;
 pub mod skills;
 pub mod stored_session_op;
@@ -64,6 +65,7 @@ pub fn run(cli: Cli) -> Outcome {
         Some(CliCommand::Review(command)) => exec::run(command.into_exec(), overrides, layers),
         Some(CliCommand::Proto(arguments)) => proto::run(arguments, overrides, layers),
         Some(CliCommand::AppServer(arguments)) => app_server::run(arguments, overrides, layers),
+        Some(CliCommand::Serve(arguments)) => serve::run(*arguments, overrides, layers),
         Some(CliCommand::McpServer(arguments)) => mcp_server::run(*arguments, overrides, layers),
         Some(CliCommand::Acp(arguments)) => acp::run(arguments, overrides, layers),
         Some(CliCommand::Sessions(arguments)) => sessions::run(arguments, overrides, layers),
@@ -102,6 +104,7 @@ fn needs_no_configuration(command: &CliCommand) -> bool {
         | CliCommand::Proto(_)
         | CliCommand::AppServer(_)
         | CliCommand::McpServer(_)
+        | CliCommand::Serve(_)
         | CliCommand::Acp(_)
         | CliCommand::Import(_)
         | CliCommand::Init(_)
