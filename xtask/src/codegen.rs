@@ -32,6 +32,11 @@ const GENERATORS: &[Generator] = &[
         ],
     },
     Generator {
+        tests: &["troupe-daemon", "--lib", "openapi"],
+        update_variable: "UPDATE_EXPECT",
+        files: &["crates/daemon/openapi.json"],
+    },
+    Generator {
         tests: &["troupe-tools", "--lib", "generated"],
         update_variable: "UPDATE_EXPECT",
         files: &["crates/tools/schema/hook_input.schema.json"],

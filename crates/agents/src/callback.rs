@@ -17,6 +17,7 @@
 
 mod context;
 mod limits;
+mod preview;
 mod session;
 
 use std::io;
@@ -30,6 +31,8 @@ use troupe_protocol::spawn::CallbackConfig;
 pub(crate) use context::CallbackContext;
 pub(crate) use limits::PROMPT_CHARS_MAX;
 use limits::{OPENERS_MAX, RENDERED_BYTES_MAX, TEMPLATE_BYTES_MAX};
+pub(crate) use preview::check;
+pub use preview::{CallbackPreview, TemplateFault, preview};
 pub(crate) use session::{is_said, of_session};
 
 /// The default text, as a template. Whoever wants another one starts from here.
@@ -117,6 +120,20 @@ fn custom(template: &str, context: &CallbackContext) -> Result<String, TemplateE
     match text.trim_end() {
         "" => Err(TemplateError::Empty),
         text => Ok(text.to_owned()),
+    }
+}
+
+impl TemplateError {
+    /// Returns the line and the column, where they are known.
+    fn place(&self) -> Option<(usize, usize)> {
+        match self {
+            Self::Syntax(place) | Self::Failed { place, .. } => *place,
+            Self::TooLong
+            | Self::TooManyTags
+            | Self::Partials
+            | Self::TooMuchText
+            | Self::Empty => None,
+        }
     }
 }
 

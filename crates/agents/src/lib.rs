@@ -27,6 +27,7 @@ pub mod supervisor;
 pub mod tree_access;
 mod watchdog;
 
+pub use callback::{CallbackPreview, TemplateFault, preview as preview_callback};
 pub use configurator::AgentsConfigurator;
 pub use families::Family;
 pub use root_deps::RootDeps;

@@ -19,6 +19,7 @@ use troupe_protocol::approval::{ExecApprovalRequest, ReviewDecision};
 use troupe_protocol::input::UserInput;
 use troupe_protocol::policy::SandboxPolicy;
 use troupe_protocol::result::TaskResult;
+use troupe_protocol::spawn::CallbackConfig;
 use troupe_protocol::tree::{AgentMessage, Caller};
 use troupe_protocol::{AgentId, CallId, SessionId, StopVerb, SubmissionId};
 use troupe_schema::AnswerSchema;
@@ -36,6 +37,7 @@ pub use view::{
     StopOutcome, WaitReport, WatchdogAction, WatchdogOutcome,
 };
 
+use crate::callback;
 use crate::supervisor::TreeHandle;
 use crate::supervisor::input::{TreeRequest, WaitRequest};
 use troupe_tree::command::{SendUrgency, SpawnCaller, StopMode, WaitCondition};
@@ -331,6 +333,19 @@ impl TreeAccess {
             reply,
         })
         .await
+    }
+
+    /// Changes how the root is told of its children, whatever it and they do meanwhile. Ends
+    /// that come after it are told in the new way, or not at all.
+    pub async fn set_callback(&self, config: CallbackConfig) -> Result<(), TreeError> {
+        if let Caller::Agent(agent) = self.caller {
+            return Err(TreeError::Invalid(format!(
+                "agent {agent} cannot change how the session is told; a person can"
+            )));
+        }
+        callback::check(&config)?;
+        self.ask(|_, reply| TreeRequest::SetCallback { config, reply })
+            .await
     }
 
     pub async fn watchdog(

@@ -6,7 +6,7 @@ use troupe_config::{KeyPath, check_key};
 use crate::commands::{
     acp, agents, app_server, apply_patch, attach, compact, completion, config, demo, doctor, exec,
     import, init, login, mcp, mcp_server, mock_model, models, proto, review, roles, rollback,
-    rules, sessions, skills, trust, undo,
+    rules, serve, sessions, skills, trust, undo,
 };
 use crate::failure::CommandFailure;
 use crate::settings;
@@ -57,6 +57,8 @@ pub enum CliCommand {
     Proto(proto::ProtoArguments),
     /// Serve threads to editors and scripts over JSON-RPC.
     AppServer(app_server::AppServerArguments),
+    /// Run the daemon of this home: sessions over HTTP, for any number of clients.
+    Serve(Box<serve::ServeArguments>),
     /// Offer sessions to other agents as tools, over the Model Context Protocol.
     McpServer(Box<mcp_server::McpServerArguments>),
     /// Be the agent of an editor that speaks the Agent Client Protocol.

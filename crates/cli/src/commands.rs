@@ -25,6 +25,7 @@ pub mod review;
 pub mod roles;
 pub mod rollback;
 pub mod rules;
+pub mod serve;
 pub mod sessions;
 pub mod skills;
 pub mod stored_session_op;
@@ -49,11 +50,9 @@ pub fn run(cli: Cli) -> Outcome {
         layers,
         command,
     } = cli;
-    if command.as_ref().is_none_or(needs_no_configuration) {
-        overrides.check_keys()?;
-        if layers.strict_config {
-            check_configuration(&overrides, &layers)?;
-        }
+    overrides.check_keys()?;
+    if layers.strict_config && command.as_ref().is_none_or(needs_no_configuration) {
+        check_configuration(&overrides, &layers)?;
     }
     match command {
         None if is_at_terminal() => exec::open_new(ScreenCli::default(), overrides, layers),
@@ -66,6 +65,7 @@ pub fn run(cli: Cli) -> Outcome {
         Some(CliCommand::Review(command)) => exec::run(command.into_exec(), overrides, layers),
         Some(CliCommand::Proto(arguments)) => proto::run(arguments, overrides, layers),
         Some(CliCommand::AppServer(arguments)) => app_server::run(arguments, overrides, layers),
+        Some(CliCommand::Serve(arguments)) => serve::run(*arguments, overrides, layers),
         Some(CliCommand::McpServer(arguments)) => mcp_server::run(*arguments, overrides, layers),
         Some(CliCommand::Acp(arguments)) => acp::run(arguments, overrides, layers),
         Some(CliCommand::Sessions(arguments)) => sessions::run(arguments, overrides, layers),
@@ -104,6 +104,7 @@ fn needs_no_configuration(command: &CliCommand) -> bool {
         | CliCommand::Proto(_)
         | CliCommand::AppServer(_)
         | CliCommand::McpServer(_)
+        | CliCommand::Serve(_)
         | CliCommand::Acp(_)
         | CliCommand::Import(_)
         | CliCommand::Init(_)

@@ -27,6 +27,8 @@ mod client;
 mod completion;
 #[path = "it/config.rs"]
 mod config;
+#[path = "it/daemon.rs"]
+mod daemon;
 #[path = "it/diagnostics.rs"]
 mod diagnostics;
 #[path = "it/diagrams.rs"]
@@ -77,6 +79,12 @@ mod rules;
 mod screen;
 #[path = "it/screenplay.rs"]
 mod screenplay;
+#[path = "it/serve.rs"]
+mod serve;
+#[path = "it/serve_life.rs"]
+mod serve_life;
+#[path = "it/serve_seed.rs"]
+mod serve_seed;
 #[path = "it/session_care.rs"]
 mod session_care;
 #[path = "it/sessions.rs"]

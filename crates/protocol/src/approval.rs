@@ -7,6 +7,7 @@ pub use in_full::in_full;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::command::{FileChanges, ParsedCommand};
@@ -14,9 +15,9 @@ use crate::id::{AgentId, CallId, SessionId, SubmissionId};
 use crate::input::is_blank;
 
 /// A person's word on a command or a patch.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-#[cfg_attr(test, derive(schemars::JsonSchema, ts_rs::TS))]
+#[cfg_attr(test, derive(ts_rs::TS))]
 pub enum ReviewDecision {
     #[serde(alias = "allow")]
     Approved,
@@ -162,8 +163,8 @@ impl UserInputResponse {
     }
 }
 
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema, ts_rs::TS))]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[cfg_attr(test, derive(ts_rs::TS))]
 pub struct Answer {
     /// The value of the option that was chosen. Options exclude each other.
     #[serde(default)]

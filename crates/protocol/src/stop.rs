@@ -1,11 +1,12 @@
 //! The ways to stop agents: one type and its words, for the tree, its tools and every client.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// What is done to an agent that is stopped.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-#[cfg_attr(test, derive(schemars::JsonSchema, ts_rs::TS))]
+#[cfg_attr(test, derive(ts_rs::TS))]
 pub enum StopVerb {
     /// Ends the running task of this one agent; it can go on later.
     Interrupt,

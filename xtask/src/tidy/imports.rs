@@ -55,6 +55,19 @@ const ROOMS: &[(&str, &[&str])] = &[
             "server",
         ],
     ),
+    (
+        "daemon",
+        &[
+            "protocol",
+            "schema",
+            "tree",
+            "transport",
+            "engine",
+            "agents",
+            "store",
+            "server",
+        ],
+    ),
     ("client", &["protocol", "transport"]),
     (
         "acp",
@@ -91,6 +104,7 @@ const ROOMS: &[(&str, &[&str])] = &[
             "agents",
             "server",
             "app-server",
+            "daemon",
             "client",
             "acp",
             "import",

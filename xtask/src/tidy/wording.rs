@@ -4,7 +4,15 @@ use super::sources::lines_of_code;
 use super::{SourceFile, assert_none, rust_files};
 
 /// Crates whose texts people and their programs read.
-const ROOMS_FOR_PEOPLE: [&str; 6] = ["acp", "app-server", "bench", "cli", "server", "tui"];
+const ROOMS_FOR_PEOPLE: [&str; 7] = [
+    "acp",
+    "app-server",
+    "bench",
+    "cli",
+    "daemon",
+    "server",
+    "tui",
+];
 
 /// Variables that hold a text, which `{:?}` puts between quotes. What else is shown in this way is
 /// printed as Rust declares it.

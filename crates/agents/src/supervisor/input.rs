@@ -11,6 +11,7 @@ use troupe_engine::{
 use troupe_protocol::approval::{ExecApprovalRequest, ReviewDecision};
 use troupe_protocol::op::ReviewRequest;
 use troupe_protocol::result::TaskResult;
+use troupe_protocol::spawn::CallbackConfig;
 use troupe_protocol::tree::{AgentMessage, Caller, MessageId};
 use troupe_protocol::{AgentId, CallId, PendingQuestion, SubmissionId};
 use troupe_tools::DeliveryClaim;
@@ -206,6 +207,11 @@ pub(crate) enum TreeRequest {
         caller: Caller,
         target: String,
         name: String,
+        reply: Reply<()>,
+    },
+    /// How the root is told of its children, from now on.
+    SetCallback {
+        config: CallbackConfig,
         reply: Reply<()>,
     },
     Watchdog {

@@ -1,6 +1,7 @@
 //! The root was configured anew while agents below it were at work: their tasks began under
 //! settings that no longer hold, so they end, as the root's own has.
 
+use tokio::sync::oneshot;
 use troupe_protocol::AgentId;
 use troupe_protocol::spawn::CallbackConfig;
 use troupe_protocol::tree::{AgentMetadata, CallbackMode, Caller};
@@ -9,6 +10,9 @@ use troupe_tree::command::TreeAction;
 
 use super::Supervisor;
 use super::fact_lines::FactContents;
+use super::requests::answer;
+use super::step_queue::SupervisorStep;
+use crate::tree_access::TreeError;
 
 /// Why tasks end, as their models are told.
 const RECONFIGURED: &str = "reconfigured";
@@ -45,6 +49,35 @@ impl Supervisor {
         let enabled = config.enabled;
         let keepsake = AgentMetadata::Callback(config);
         self.drive(TreeAction::Keep { by, keepsake });
+        self.rebind_inheriting(enabled);
+    }
+
+    /// Changes how the root is told of its children, while it and they go on with what they do.
+    /// Answers when that is on disk.
+    pub(super) fn set_callback(
+        &mut self,
+        config: CallbackConfig,
+        reply: oneshot::Sender<Result<(), TreeError>>,
+    ) {
+        let enabled = config.enabled;
+        let kept = TreeAction::Keep {
+            by: Caller::User,
+            keepsake: AgentMetadata::Callback(config.clone()),
+        };
+        match self.command(kept) {
+            Err(trouble) => answer(reply, Err(trouble)),
+            Ok(effects) => {
+                self.perform(effects, FactContents::default());
+                self.shared.settings().set_callback(config);
+                self.rebind_inheriting(enabled);
+                let told = move |_: &mut Self| answer(reply, Ok(()));
+                self.steps.push(SupervisorStep::Answer(Box::new(told)));
+            }
+        }
+    }
+
+    /// Has the ends of those children be told, or not be told, that say nothing of it themselves.
+    fn rebind_inheriting(&mut self, enabled: bool) {
         let rebound: Vec<(AgentId, CallbackMode)> = self
             .members
             .iter()

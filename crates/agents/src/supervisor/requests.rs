@@ -78,6 +78,7 @@ impl Supervisor {
                 name,
                 reply,
             } => answer(reply, self.set_name(caller, &target, name)),
+            TreeRequest::SetCallback { config, reply } => self.set_callback(config, reply),
             TreeRequest::Watchdog {
                 caller,
                 target,

@@ -211,6 +211,11 @@ impl CurrentSettings {
         self.held().callback.clone()
     }
 
+    /// Takes how the root is told from now on; whoever sets it writes it down.
+    pub(super) fn set_callback(&self, config: CallbackConfig) {
+        self.held().callback = config;
+    }
+
     pub(super) fn tree(&self) -> TreeSettings {
         self.held().settings.clone()
     }

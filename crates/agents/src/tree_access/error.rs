@@ -6,6 +6,7 @@ use troupe_protocol::agent::AgentStatus;
 use troupe_schema::SchemaError;
 use troupe_tree::{AgentAddressError, TreeRefusal};
 
+use crate::callback::TemplateFault;
 use crate::roles;
 use crate::tree_access::AgentView;
 
@@ -19,6 +20,8 @@ pub enum TreeError {
     Role(#[from] roles::RoleError),
     #[error("output_schema: {0}")]
     OutputSchema(#[from] SchemaError),
+    #[error("callback template: {0}")]
+    Template(#[from] TemplateFault),
     #[error("Unknown model `{model}` for {tool}. Available models: {}", .known.join(", "))]
     UnknownModel {
         tool: &'static str,
