@@ -104,6 +104,20 @@ impl AppState {
         self.mark_read(agent);
     }
 
+    /// Keeps the agent that keys are about, whoever comes before it in the list.
+    pub(super) fn keep_chosen(&mut self) {
+        let is_open = matches!(
+            self.overlays.last(),
+            Some(ScreenOverlay::Agents(AgentsView { chosen: None, .. }))
+        );
+        if is_open {
+            let first = crate::views::agents::chosen_agent(self);
+            if let Some(ScreenOverlay::Agents(view)) = self.overlays.last_mut() {
+                view.chosen = first;
+            }
+        }
+    }
+
     fn step_chosen(&mut self, down: bool) {
         let order = crate::views::agents::shown_order(self);
         let chosen = crate::views::agents::chosen_agent(self);

@@ -5,7 +5,7 @@ use troupe_protocol::approval::ReviewDecision;
 use troupe_protocol::{AgentId, Op};
 
 use super::{AppState, LinePurpose, PagerBody, PagerView, PickerKind, ScreenOverlay};
-use crate::composer::{CompletionKind, CompletionList};
+use crate::composer::{CompletionKind, CompletionList, CompletionNames};
 use crate::effect::Effect;
 use crate::keys::{KeyAction, KeyContext, KeyStroke};
 use crate::limits::{QUESTION_DEAF_MS, QUESTION_STANDING_MS, TWICE_MS};
@@ -264,7 +264,15 @@ impl AppState {
             self.composer.completion = None;
             return;
         }
-        self.composer.completion = CompletionList::at(text, cursor, &self.files, &skills);
+        self.composer.completion = CompletionList::at(
+            text,
+            cursor,
+            CompletionNames {
+                files: &self.files,
+                skills: &skills,
+                prompts: &self.saved_prompts,
+            },
+        );
     }
 
     /// Does what a key of the conversation does.
