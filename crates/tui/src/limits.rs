@@ -108,3 +108,6 @@ pub const QUESTION_LIST_DIVISOR: usize = 3;
 
 /// Columns from which the chosen agent is told of beside the list.
 pub const BESIDE_COLUMNS_MIN: usize = 78;
+
+/// Rows of a question in the band. One that needs more is opened before it can be agreed to.
+pub const BAND_ROWS_MAX: usize = 8;

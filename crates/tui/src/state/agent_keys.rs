@@ -88,7 +88,8 @@ impl AppState {
                     .map(|question| question.id.clone());
                 match id {
                     Some(id) if action == KeyAction::Approve => {
-                        self.decide(&id, ReviewDecision::Approved);
+                        self.questions.bring_forward(&id);
+                        self.answer(action);
                     }
                     Some(id) => self.decide(&id, ReviewDecision::Denied),
                     None => self.say("that agent asks nothing"),

@@ -63,6 +63,11 @@ pub fn scrolled(state: &AppState, rows: i64) -> Option<TextPlace> {
     Some(text.moved(top, rows)).filter(|place| *place < last)
 }
 
+/// Tells whether the last row of what the pager on top shows is on the screen.
+pub fn shows_end(state: &AppState) -> bool {
+    scrolled(state, 0).is_none()
+}
+
 /// Returns the next row below the first one that has what is searched for.
 pub fn next_match(state: &AppState) -> Option<TextPlace> {
     let pager = pager_on_top(state).filter(|pager| !pager.search.is_empty())?;
