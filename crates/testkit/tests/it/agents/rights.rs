@@ -240,55 +240,6 @@ async fn a_command_in_the_background_does_not_outlive_the_rights_that_it_was_beg
     actor.shut_down().await;
 }
 
-/// What goes on by itself does so with the rights of its beginning, which are gone.
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn what_a_child_left_in_the_background_ends_when_it_begins_a_task_with_less() {
-    let begin = call(
-        "exec_command",
-        r#"cmd = "exec 9> held; flock 9; touch began; exec sleep 300", yield_time_ms = 250"#,
-    );
-    let look = call("write_stdin", "session_id = 1");
-    let until_begun = call(
-        "shell_command",
-        r#"command = "until [ -e began ]; do sleep 0.01; done""#,
-    );
-    let turns = [
-        begin,
-        until_begun,
-        say("ready"),
-        say("idle"),
-        look,
-        say("looked"),
-    ];
-    let child = scene("child", &turns);
-    let of_root = root(&[
-        call("spawn_agent", r#"message = "child""#),
-        call("wait", "ids = [1]"),
-        say("done"),
-        call("send_input", r#"id = 1, message = "go on""#),
-        call("wait", "ids = [1]"),
-        say("done"),
-        call("send_input", r#"id = 1, message = "look at it""#),
-        call("wait", "ids = [1]"),
-        say("done"),
-    ]);
-    let stage = stage(&[child, of_root]).await;
-    let mut actor = stage.start().await;
-    actor.turn("begin").await;
-    let held = std::fs::File::open(stage.cwd().join("held")).unwrap();
-    assert!(held.try_lock().is_err());
-    turn_under(&mut actor, under(SandboxPolicy::read_only())).await;
-    assert!(held.try_lock().is_ok());
-    // Who asks for it later hears why.
-    turn_under(&mut actor, under(SandboxPolicy::read_only())).await;
-    let of_child = told(&stage, &actor, "1").await;
-    assert!(
-        of_child[2].contains("more rights than there are now"),
-        "{of_child:?}"
-    );
-    actor.shut_down().await;
-}
-
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_tree_that_is_resumed_with_less_binds_the_children_that_it_has() {
     let stage = stage(&tries(&["narrowed"]))
