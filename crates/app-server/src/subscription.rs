@@ -375,10 +375,10 @@ impl SubscriptionActor {
             return Ok(());
         };
         let translator = match question.agent() {
-            Some(agent) => self.children.translator(agent.session_id),
-            None => Some(&mut self.translator),
+            Some(agent) => self.children.asking(agent.session_id).await?,
+            None => &mut self.translator,
         };
-        match translator.and_then(|translator| translator.asked(asked)) {
+        match translator.asked(asked) {
             Some(started) => self.connection.notify(&started).await,
             None => Ok(()),
         }
