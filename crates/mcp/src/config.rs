@@ -71,6 +71,14 @@ impl ServerConfig {
         own.copied().unwrap_or(self.approval)
     }
 
+    /// Returns the server's own names of its tools if the configuration says which are used: those
+    /// that it lets through and those that it does not.
+    pub(crate) fn named_tools(&self) -> Option<impl Iterator<Item = &str>> {
+        let enabled = self.choice.enabled.as_ref()?.iter();
+        let named = enabled.chain(&self.choice.disabled);
+        Some(named.map(String::as_str))
+    }
+
     /// Returns the variables whose values are meant for the server alone.
     pub fn secret_variables(&self) -> Vec<String> {
         match &self.door {

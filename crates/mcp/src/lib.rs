@@ -42,6 +42,7 @@ mod source;
 mod stdio;
 mod streamable;
 mod tool;
+mod tool_names;
 
 pub use approval::ApprovalMode;
 pub use config::{ServerConfig, ServerEndpoint};
@@ -49,3 +50,4 @@ pub use inspection::ServerInspection;
 pub use server_pool::{McpServerPool, McpServerPoolDeps};
 pub use server_set::{McpServerSet, ServerList};
 pub use source::McpToolSource;
+pub use tool_names::ServerToolNames;

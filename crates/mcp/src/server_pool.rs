@@ -9,6 +9,7 @@ use troupe_process::Launcher;
 use crate::config::ServerConfig;
 use crate::server::McpServerHandle;
 use crate::server_set::{McpServerSet, ServerList};
+use crate::tool_names::ServerToolNames;
 
 /// What servers are started with.
 #[derive(Debug)]
@@ -60,11 +61,15 @@ impl McpServerPool {
             .collect()
     }
 
-    /// Returns the names of the servers that some session could use.
-    pub fn server_names(&self) -> Vec<String> {
+    /// Returns the servers that some session could use, with what is known of their tools.
+    pub fn tool_names(&self) -> Vec<ServerToolNames> {
         let servers = self.servers.lock().unwrap_or_else(PoisonError::into_inner);
-        let name = |server: &McpServerHandle| server.name.to_string();
-        servers.iter().map(name).collect()
+        let names = |server: &McpServerHandle| {
+            let known = server.known();
+            let catalogue = known.was_open.then_some(&*known.catalogue);
+            ServerToolNames::listed(&server.name, &server.config, catalogue)
+        };
+        servers.iter().map(names).collect()
     }
 
     /// Ends the servers that no configuration has any more.
