@@ -38,6 +38,7 @@ pub mod serve;
 mod server;
 mod server_pool;
 mod server_set;
+mod shown;
 mod source;
 mod stdio;
 mod streamable;

@@ -147,17 +147,16 @@ fn list(source: &ConfigSource, as_json: bool) -> Outcome {
     Ok(CommandExit::Success)
 }
 
-/// Names the kind of a door, and where it leads.
+/// Names the kind of a door, and where it leads, without secrets.
 fn described(door: &ServerEndpoint) -> (&'static str, String) {
+    let words = door.shown();
     match door {
-        ServerEndpoint::Stdio { command, args, .. } => {
-            let words = std::iter::once(command).chain(args);
-            let words: Vec<&str> = words.map(String::as_str).collect();
+        ServerEndpoint::Stdio { .. } => {
             // A word with a NUL byte could not be quoted, nor run.
-            let line = shlex::try_join(words.iter().copied());
+            let line = shlex::try_join(words.iter().map(String::as_str));
             ("stdio", line.unwrap_or_else(|_| words.join(" ")))
         }
-        ServerEndpoint::Http { url, .. } => ("http", url.clone()),
+        ServerEndpoint::Http { .. } => ("http", words.concat()),
     }
 }
 
