@@ -304,7 +304,10 @@ impl TreeAccess {
     ) -> Result<TaskResult, TreeError> {
         let view = self.view(target).await?;
         match self.agents.result(view.session, task).await {
-            Err(TreeError::NoResult(_)) if view.status == CurrentStatus::Lost => {
+            // A log that is there and cannot be read is as good as gone.
+            Err(TreeError::NoResult(_) | TreeError::Storage(_))
+                if view.status == CurrentStatus::Lost =>
+            {
                 Err(TreeError::lost(view))
             }
             found => found,

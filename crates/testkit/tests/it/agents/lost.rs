@@ -1,5 +1,7 @@
 //! Agents whose logs are gone.
 
+use std::path::Path;
+
 use serde_json::{Value, json};
 use troupe_agents::{Family, RecoveryPolicy};
 use troupe_protocol::EventMsg;
@@ -78,11 +80,21 @@ async fn a_finished_child_whose_log_is_gone_is_lost_and_never_run_again() {
 
 /// Ends the process of a tree, takes the log of one agent away, and takes the tree up again.
 async fn lose_the_log_of(stage: &Stage, actor: Actor, path: &str) -> Actor {
+    let remove = |log: &Path| std::fs::remove_file(log).unwrap();
+    damage_the_log_of(stage, actor, path, remove).await
+}
+
+async fn damage_the_log_of(
+    stage: &Stage,
+    actor: Actor,
+    path: &str,
+    damage: impl FnOnce(&Path),
+) -> Actor {
     actor.agents().wait_until_idle().await;
     let root = actor.session_id();
     let lost = actor.agents().user().view(path).await.unwrap().session;
     actor.shut_down().await;
-    std::fs::remove_file(logs::path_of(stage, lost)).unwrap();
+    damage(logs::path_of(stage, lost).as_ref());
     stage.resume(root).await
 }
 
@@ -143,6 +155,37 @@ async fn every_tool_tells_the_last_end_of_a_lost_agent() {
     let family = told(6).await.to_string();
     assert!(family.contains(r#""status":"lost""#), "{family}");
     actor.shut_down().await;
+}
+
+/// A log that is there and is none says as little of the agent as one that is gone.
+#[tokio::test]
+async fn the_result_of_an_agent_with_a_damaged_log_is_the_roots_word() {
+    let garble = |log: &Path| std::fs::write(log, "garbage\n".repeat(10)).unwrap();
+    let replace = |log: &Path| {
+        std::fs::remove_file(log).unwrap();
+        std::fs::create_dir(log).unwrap();
+    };
+    let damages: [&dyn Fn(&Path); 2] = [&garble, &replace];
+    for damage in damages {
+        let errand = scene("errand", &["{ say = 'found' }"]);
+        let spawn = cue(
+            "spawn_agent",
+            json!({"message": "errand", "task_name": "a"}),
+        );
+        let wait = cue("wait", json!({"ids": ["a"]}));
+        let result = cue("agent_result", json!({"id": "a"}));
+        let turns = [&*spawn, &wait, "{ say = 'done' }", &result];
+        let stage = cast::stage(&errand, &turns, &[Family::Agents]).await;
+        let actor = cast::open(&stage).await;
+        let mut actor = damage_the_log_of(&stage, actor, "/root/a", damage).await;
+        actor.turn("what became of it?").await;
+        let result = play::answer(&stage, &actor, 2).await;
+        assert_eq!(result["status"], completed("found"));
+        assert_eq!(result["result"], Value::Null);
+        let note = result["note"].as_str().unwrap();
+        assert!(note.contains("last as completed, saying: found"), "{note}");
+        actor.shut_down().await;
+    }
 }
 
 #[tokio::test]
