@@ -160,7 +160,12 @@ pub fn is_secret(key: &KeyPath, entry: &ConfigEntry) -> bool {
             ConfigValue::String(text) => {
                 holds_credentials(text) || (named("command") && is_secret_line(text))
             }
-            ConfigValue::Array(words) => words.iter().any(is_secret_word),
+            ConfigValue::Array(parts) => parts
+                .iter()
+                .any(|part| is_secret_word(part) || is_secret(key, part)),
+            ConfigValue::Table(table) => table
+                .iter()
+                .any(|(name, part)| is_secret(&key.child(name), part)),
             _ => false,
         }
 }
