@@ -42,7 +42,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 pub use error::{InvalidRoleFile, RoleError, RoleFault, RoleProblem, SchemaProblem, UnknownName};
-pub use known_names::{KnownServer, ServerNames};
+pub use known_names::ServerNames;
 pub use name::{BadName, RoleName};
 pub use places::project_directory;
 pub use precedence::{

@@ -304,7 +304,7 @@ impl TreeAccess {
     ) -> Result<TaskResult, TreeError> {
         let view = self.view(target).await?;
         match self.agents.result(view.session, task).await {
-            // A log that is there and cannot be read is as good as gone.
+            // Its log is gone, or nothing in it can be read.
             Err(TreeError::NoResult(_) | TreeError::Storage(_))
                 if view.status == CurrentStatus::Lost =>
             {

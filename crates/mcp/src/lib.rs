@@ -43,7 +43,6 @@ mod source;
 mod stdio;
 mod streamable;
 mod tool;
-mod tool_names;
 
 pub use approval::ApprovalMode;
 pub use config::{ServerConfig, ServerEndpoint};
@@ -51,4 +50,3 @@ pub use inspection::ServerInspection;
 pub use server_pool::{McpServerPool, McpServerPoolDeps};
 pub use server_set::{McpServerSet, ServerList};
 pub use source::McpToolSource;
-pub use tool_names::ServerToolNames;

@@ -38,13 +38,29 @@ const READING: &[&str] = &[
 
 const COMMANDS: &[&str] = &["shell_command", "exec_command", "write_stdin"];
 
-/// The keys that take something from a role, with other spellings that are seen of each. One that
-/// was misspelt would look like a lock and be none.
-const LIMITING_KEYS: [(&str, &[&str]); 4] = [
-    ("tools", &["allowedTools", "allow_list"]),
-    ("disallowedTools", &["deniedTools", "deny_list"]),
-    ("permissionMode", &[]),
-    ("mcpServers", &[]),
+/// The keys that count here.
+const KEYS: [&str; 8] = [
+    "name",
+    "description",
+    "tools",
+    "disallowedTools",
+    "permissionMode",
+    "model",
+    "effort",
+    "mcpServers",
+];
+
+/// Keys of theirs that mean nothing here.
+const KEYS_WITHOUT_EFFECT: [&str; 9] = [
+    "background",
+    "color",
+    "hooks",
+    "initialPrompt",
+    "isolation",
+    "maxTurns",
+    "memory",
+    "skills",
+    "version",
 ];
 
 /// What a tool of theirs is here.
@@ -147,7 +163,7 @@ pub(super) fn parse(
         reasoning_effort: fields.take("effort").map(effort).transpose()?,
     };
     let mcp_servers = fields.take("mcpServers").map(|it| it.list()).transpose()?;
-    fields.refuse_misspelt_limits()?;
+    fields.refuse_slips()?;
     let ignored: Vec<&str> = fields.0.keys().map(String::as_str).collect();
     if !ignored.is_empty() {
         notes.push(format!("of no effect here: {}", ignored.join(", ")));
@@ -383,34 +399,28 @@ impl Fields {
         self.0.remove(key)
     }
 
-    /// Refuses a key that nobody took and that is nearly one which limits.
-    fn refuse_misspelt_limits(&self) -> Result<(), RoleFault> {
-        let slip = self.0.iter().find_map(|(key, field)| {
-            let is_meant = |(name, others): &&(&str, &[&str])| {
-                let spellings = std::iter::once(*name).chain(others.iter().copied());
-                nearest(key, spellings).is_some()
-            };
-            let (meant, _) = LIMITING_KEYS.iter().find(is_meant)?;
-            Some((key, field.line, *meant))
-        });
-        let Some((key, line, meant)) = slip else {
-            return Ok(());
-        };
-        let problem = RoleProblem::Expected(format!(
-            "a key of Claude Code, found `{key}` (did you mean `{meant}`?)"
-        ));
-        Err(RoleFault::at_line(line, problem))
+    /// Refuses what is left and close to a key that counts: it would look like a lock.
+    fn refuse_slips(&self) -> Result<(), RoleFault> {
+        let left = self.0.iter();
+        let mut unknown = left.filter(|(key, _)| !KEYS_WITHOUT_EFFECT.contains(&key.as_str()));
+        let is_slip = |key: &str| nearest(key, KEYS).is_some();
+        match unknown.find(|(key, _)| is_slip(key)) {
+            None => Ok(()),
+            Some((key, field)) => Err(RoleFault::at_line(
+                field.line,
+                RoleProblem::UnknownKey {
+                    key: key.clone(),
+                    expected: KEYS.to_vec(),
+                },
+            )),
+        }
     }
 }
 
 /// Reads the beginning of a field. What is indented, or has blanks before its colon, goes on with
-/// the one before; not so a key that limits, which would be lost in the text.
+/// the one before.
 fn key_of(line: &str) -> Option<(&str, &str)> {
     let (key, value) = line.split_once(':')?;
-    let bare = unquoted(key.trim_end());
-    if LIMITING_KEYS.iter().any(|(name, _)| *name == bare) {
-        return Some((bare, value));
-    }
     let is_key = |letter: char| letter.is_ascii_alphanumeric() || letter == '_' || letter == '-';
     let is_named = key.starts_with(|letter: char| letter.is_ascii_alphabetic());
     let is_apart = value.is_empty() || value.starts_with([' ', '\t']);

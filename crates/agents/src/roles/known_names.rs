@@ -2,7 +2,7 @@
 //!
 //! An entry of a deny list that means nothing looks like a lock and is none, and one of an
 //! allow list takes everything else away. So a role is refused for a tool or a server that
-//! nobody knows. The tools of a server are known once it runs, or when its configuration lists
+//! nobody knows. The tools of a server are known once it runs, or if its configuration lists
 //! them; until then its own name is what an entry is held to.
 
 use std::fmt;
@@ -28,39 +28,14 @@ const RESOURCE_TOOLS: [&str; 3] = [
 
 /// Who knows which servers of tools, and which programs, are configured now.
 pub trait ServerNames: Send + Sync + fmt::Debug {
-    fn servers(&self) -> Vec<KnownServer>;
+    fn servers(&self) -> Vec<String>;
+
+    /// The tools of a server, by the names that models call them by; `None` as long as that is
+    /// not known.
+    fn tools(&self, server: &str) -> Option<Vec<String>>;
 
     /// The programs that a child can be.
     fn backends(&self) -> Vec<String>;
-}
-
-/// A server of tools that a role may name.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct KnownServer {
-    pub name: String,
-    /// The names that models call its tools by; `None` until somebody knows them.
-    pub tools: Option<Vec<String>>,
-}
-
-impl KnownServer {
-    /// Tells whether an entry can mean a tool of this server. One that means all of them does,
-    /// whichever there are.
-    fn has(&self, entry: &ToolPattern) -> bool {
-        let prefix = server_prefix(&self.name);
-        match &self.tools {
-            None => entry.matches_some_beginning(&prefix),
-            Some(tools) => {
-                entry.matches(&format!("{prefix}*")) || tools.iter().any(|tool| entry.matches(tool))
-            }
-        }
-    }
-
-    /// What is suggested in the place of a name that nobody knows.
-    fn entries(&self) -> Vec<String> {
-        let all = format!("{}*", server_prefix(&self.name));
-        let tools = self.tools.iter().flatten().cloned();
-        std::iter::once(all).chain(tools).collect()
-    }
 }
 
 /// Refuses a role that names a tool, a server or a program which nobody knows. Without `names`
@@ -76,22 +51,18 @@ pub(super) fn check(
             return Err(refused(role, "backend", what, backend, &known));
         }
     }
-    let servers = names.map(|names| names.servers());
+    // An agent of Claude Code was held to the names when it was read. Its servers need not be here.
+    if role.dialect == RoleDialect::ClaudeCode {
+        return Ok(());
+    }
+    let servers = names.map(known_servers);
     let servers = servers.as_deref();
     let allow = role.tools.allow.as_deref().unwrap_or_default();
-    // An agent of Claude Code was held to the names when it was read. Its servers need not be
-    // here; the tools of those that are count.
-    let is_theirs = role.dialect == RoleDialect::ClaudeCode;
-    let lists = if is_theirs {
-        [("tools", allow), ("disallowedTools", &role.tools.deny)]
-    } else {
-        [("allow_list", allow), ("deny_list", &role.tools.deny)]
-    };
-    let is_doubted = |entry: &&ToolPattern| !is_theirs || names_one_of(servers, entry);
+    let lists = [("allow_list", allow), ("deny_list", &role.tools.deny)];
     for (key, patterns) in lists {
-        let mut doubted = patterns.iter().filter(is_doubted);
-        if let Some(entry) = doubted.find(|entry| !is_known(entry, servers)) {
-            let of_servers = entries_of_servers(servers);
+        let unknown = patterns.iter().find(|entry| !is_known(entry, servers));
+        if let Some(entry) = unknown {
+            let of_servers = tools_of_servers(servers);
             let (what, known) = if entry.as_str().starts_with(SERVER_TOOL_PREFIX) {
                 ("tool of a configured MCP server", of_servers)
             } else {
@@ -101,11 +72,11 @@ pub(super) fn check(
             return Err(refused(role, key, what, entry.as_str(), &known));
         }
     }
-    let Some(known) = servers.filter(|_| !is_theirs) else {
+    let Some(known) = servers else {
         return Ok(());
     };
-    let known: Vec<String> = known.iter().map(|server| server.name.clone()).collect();
     let wanted = role.mcp_servers.as_deref().unwrap_or_default();
+    let known: Vec<String> = known.iter().map(|server| server.name.clone()).collect();
     match wanted.iter().find(|server| !known.contains(server)) {
         None => Ok(()),
         Some(server) => {
@@ -115,10 +86,32 @@ pub(super) fn check(
     }
 }
 
-/// Tells whether an entry is about a server that is here.
-fn names_one_of(servers: Option<&[KnownServer]>, entry: &ToolPattern) -> bool {
-    let mut servers = servers.unwrap_or_default().iter();
-    servers.any(|server| entry.as_str().starts_with(&server_prefix(&server.name)))
+/// A server, and by which names its tools are called.
+struct KnownServer {
+    name: String,
+    /// By which the names of its tools begin.
+    prefix: String,
+    /// `None` as long as they are not known.
+    tools: Option<Vec<String>>,
+}
+
+fn known_servers(names: &Arc<dyn ServerNames>) -> Vec<KnownServer> {
+    let servers = names.servers().into_iter();
+    let known = servers.map(|name| KnownServer {
+        prefix: server_prefix(&name),
+        tools: names.tools(&name),
+        name,
+    });
+    known.collect()
+}
+
+impl KnownServer {
+    /// Tells whether an entry means a tool that the server has, or may have, or all of them.
+    fn may_be_meant(&self, entry: &ToolPattern) -> bool {
+        let has_it = |tools: &Vec<String>| tools.iter().any(|tool| entry.matches(tool));
+        entry.matches_some_beginning(&self.prefix)
+            && (entry.matches(&self.prefix) || self.tools.as_ref().is_none_or(has_it))
+    }
 }
 
 fn is_known(entry: &ToolPattern, servers: Option<&[KnownServer]>) -> bool {
@@ -128,13 +121,12 @@ fn is_known(entry: &ToolPattern, servers: Option<&[KnownServer]>) -> bool {
     let Some(servers) = servers else {
         return entry.matches_some_beginning(SERVER_TOOL_PREFIX);
     };
-    let Some(rest) = entry.as_str().strip_prefix(SERVER_TOOL_PREFIX) else {
-        return servers.iter().any(|server| server.has(entry));
+    // `mcp__*` names no server: it means all, also where there are none.
+    let of_any_server = || {
+        let server = entry.as_str().strip_prefix(SERVER_TOOL_PREFIX);
+        servers.is_empty() && server.is_some_and(|server| server.starts_with('*'))
     };
-    // `mcp__*` means all servers, and `mcp__*__wipe` a tool of any: also where there are none.
-    let is_of_any =
-        rest.starts_with('*') && (servers.is_empty() || rest.trim_matches('*').is_empty());
-    is_of_any || servers.iter().any(|server| server.has(entry))
+    servers.iter().any(|server| server.may_be_meant(entry)) || of_any_server()
 }
 
 pub(super) fn own_tools() -> impl Iterator<Item = &'static str> {
@@ -142,9 +134,12 @@ pub(super) fn own_tools() -> impl Iterator<Item = &'static str> {
     families.chain(BUILT_IN_TOOLS).chain(RESOURCE_TOOLS)
 }
 
-fn entries_of_servers(servers: Option<&[KnownServer]>) -> Vec<String> {
-    let servers = servers.unwrap_or_default().iter();
-    servers.flat_map(KnownServer::entries).collect()
+/// Each server stands for its tools; those that are known follow.
+fn tools_of_servers(servers: Option<&[KnownServer]>) -> Vec<String> {
+    let servers = servers.unwrap_or_default();
+    let patterns = servers.iter().map(|server| format!("{}*", server.prefix));
+    let tools = servers.iter().filter_map(|server| server.tools.as_ref());
+    patterns.chain(tools.flatten().cloned()).collect()
 }
 
 fn refused(

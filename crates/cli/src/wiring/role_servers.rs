@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use troupe_agents::roles::{KnownServer, ServerNames};
-use troupe_mcp::{McpServerPool, ServerToolNames};
+use troupe_agents::roles::ServerNames;
+use troupe_mcp::{McpServerPool, ServerConfig};
 
 use crate::settings::IntegrationSettings;
 use crate::wiring::PreparedDirectory;
@@ -12,22 +12,26 @@ use crate::wiring::PreparedDirectory;
 /// What a configuration has, also what is switched off.
 #[derive(Debug)]
 pub struct ConfiguredNames {
-    servers: Vec<KnownServer>,
+    servers: BTreeMap<String, ServerConfig>,
     backends: Vec<String>,
 }
 
 impl ConfiguredNames {
     pub fn of(integrations: &IntegrationSettings) -> Arc<dyn ServerNames> {
         Arc::new(Self {
-            servers: joined(configured(integrations)),
+            servers: integrations.mcp_servers.clone(),
             backends: integrations.backends.keys().cloned().collect(),
         })
     }
 }
 
 impl ServerNames for ConfiguredNames {
-    fn servers(&self) -> Vec<KnownServer> {
-        self.servers.clone()
+    fn servers(&self) -> Vec<String> {
+        self.servers.keys().cloned().collect()
+    }
+
+    fn tools(&self, server: &str) -> Option<Vec<String>> {
+        self.servers.get(server)?.tool_names(server)
     }
 
     fn backends(&self) -> Vec<String> {
@@ -44,41 +48,24 @@ pub(super) struct SessionServers {
 }
 
 impl ServerNames for SessionServers {
-    fn servers(&self) -> Vec<KnownServer> {
-        let known = self.hub.tool_names();
-        let is_known = |name: &str| known.iter().any(|server| server.server == name);
-        // What is running knows more than what is written of it.
-        let configured: Vec<ServerToolNames> = configured(&self.here.settings.integrations)
-            .filter(|server| !is_known(&server.server))
-            .collect();
-        joined(configured.into_iter().chain(known))
+    fn servers(&self) -> Vec<String> {
+        let configured = self.here.settings.integrations.mcp_servers.keys().cloned();
+        let mut names: Vec<String> = configured.chain(self.hub.server_names()).collect();
+        names.sort();
+        names.dedup();
+        names
+    }
+
+    fn tools(&self, server: &str) -> Option<Vec<String>> {
+        let configured = || {
+            let servers = &self.here.settings.integrations.mcp_servers;
+            servers.get(server)?.tool_names(server)
+        };
+        self.hub.tool_names(server).or_else(configured)
     }
 
     fn backends(&self) -> Vec<String> {
         let backends = &self.here.settings.integrations.backends;
         backends.keys().cloned().collect()
     }
-}
-
-fn configured(integrations: &IntegrationSettings) -> impl Iterator<Item = ServerToolNames> {
-    let servers = integrations.mcp_servers.iter();
-    servers.map(|(name, config)| ServerToolNames::configured(name, config))
-}
-
-/// Sessions in several directories may have servers of one name.
-fn joined(servers: impl IntoIterator<Item = ServerToolNames>) -> Vec<KnownServer> {
-    let mut by_name: BTreeMap<String, ServerToolNames> = BTreeMap::new();
-    for server in servers {
-        match by_name.get_mut(&server.server) {
-            Some(known) => known.join(server),
-            None => {
-                by_name.insert(server.server.clone(), server);
-            }
-        }
-    }
-    let known = by_name.into_values().map(|server| KnownServer {
-        name: server.server,
-        tools: server.tools.map(|tools| tools.into_iter().collect()),
-    });
-    known.collect()
 }

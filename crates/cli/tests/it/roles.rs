@@ -73,7 +73,7 @@ fn check_holds_tools_of_servers_to_those_that_are_enabled() {
     let machine = machine();
     machine.write(
         "home/config.toml",
-        "[mcp_servers.ore]\ncommand = 'ore'\nenabled_tools = ['dig']\ndisabled_tools = ['sell']\n",
+        "[mcp_servers.ore]\ncommand = 'ore'\nenabled_tools = ['dig', 'sell']\n",
     );
     let role = |list: &str| format!("---\ndescription: d\ndeny_list: [{list}]\n---\nDig.\n");
     machine.write("project/good.md", &role("mcp__ore__sell, 'mcp__ore__d*'"));

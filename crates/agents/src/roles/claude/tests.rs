@@ -107,6 +107,19 @@ fn what_looks_like_a_lock_and_is_none_refuses_the_file() {
             "5:1: the key `tools` is given twice",
         ),
         ("tools: Read", "the key `description` is missing"),
+        (
+            "description: x\ndisallowed_tools: Bash",
+            "4:1: unknown key `disallowed_tools` (did you mean `disallowedTools`?)",
+        ),
+        (
+            "description: x\ndisallowedtools: Bash",
+            "did you mean `disallowedTools`",
+        ),
+        ("description: x\ntool: Read", "did you mean `tools`"),
+        (
+            "description: x\npermision-mode: plan",
+            "did you mean `permissionMode`",
+        ),
     ] {
         let text = format!("---\nname: x\n{front_matter}\n---\nDo it.\n");
         let fault = parse(RoleName::parse("x").unwrap(), RoleOrigin::Embedded, &text).unwrap_err();
@@ -121,43 +134,4 @@ fn a_description_need_not_be_valid_yaml() {
         expect![[r#"Use this when: <example>user: "hi"</example>
 and: more | shell_command exec_command write_stdin | - | "inherited" []"#]],
     );
-}
-
-/// A lock with a slip in its key would be none.
-#[test]
-fn a_misspelt_key_that_limits_refuses_the_file() {
-    for (key, meant) in [
-        ("disallowed_tools", "disallowedTools"),
-        ("disallowedtools", "disallowedTools"),
-        ("disalowedTools", "disallowedTools"),
-        ("deny_list", "disallowedTools"),
-        ("tool", "tools"),
-        ("Tools", "tools"),
-        ("allowed-tools", "tools"),
-        ("allow_list", "tools"),
-        ("permission_mode", "permissionMode"),
-        ("mcp_servers", "mcpServers"),
-    ] {
-        let text = format!("---\nname: x\ndescription: d\n{key}: Bash\n---\nDo it.\n");
-        let read = parse(RoleName::parse("x").unwrap(), RoleOrigin::Embedded, &text);
-        let expected =
-            format!("4:1: expected a key of Claude Code, found `{key}` (did you mean `{meant}`?)");
-        assert_eq!(read.unwrap_err().to_string(), expected);
-    }
-    check(
-        "description: others\ncolor: red\nhooks: x\nskills: y\nmemory: z\nmaxTurns: 3\nmodels: q\nisolation: w\nbackground: true\ninitialPrompt: hello",
-        expect![[
-            r#"others | all | - | "inherited" ["of no effect here: background, color, hooks, initialPrompt, isolation, maxTurns, memory, models, skills"]"#
-        ]],
-    );
-    for line in [
-        "disallowedTools : Bash",
-        "\"disallowedTools\": Bash",
-        "disallowedTools:Bash",
-    ] {
-        check(
-            &format!("description: d\n{line}"),
-            expect![[r#"d | all | -shell_command exec_command write_stdin | "inherited" []"#]],
-        );
-    }
 }

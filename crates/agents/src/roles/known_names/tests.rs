@@ -3,22 +3,21 @@ use std::sync::Arc;
 
 use expect_test::{Expect, expect};
 
-use super::{KnownServer, ServerNames};
+use super::ServerNames;
 use crate::roles::RoleLibrary;
 
-/// Servers, and the tools of each if they are known.
 #[derive(Debug)]
-struct Configured(&'static [&'static str], Option<&'static [&'static str]>);
+struct Configured(&'static [&'static str]);
 
 impl ServerNames for Configured {
-    fn servers(&self) -> Vec<KnownServer> {
-        let server = |&name: &&str| KnownServer {
-            name: name.to_owned(),
-            tools: self
-                .1
-                .map(|tools| tools.iter().map(|&tool| tool.to_owned()).collect()),
-        };
-        self.0.iter().map(server).collect()
+    fn servers(&self) -> Vec<String> {
+        self.0.iter().map(|&name| name.to_owned()).collect()
+    }
+
+    /// Those of `docs` are not known yet.
+    fn tools(&self, server: &str) -> Option<Vec<String>> {
+        let tools = ["mcp__files__search", "mcp__files__delete_all"];
+        (server == "files").then(|| tools.map(str::to_owned).to_vec())
     }
 
     fn backends(&self) -> Vec<String> {
@@ -32,26 +31,10 @@ fn check(lists: &str, expected: Expect) {
 }
 
 fn check_with(servers: &'static [&'static str], lists: &str, expected: Expect) {
-    check_in("miner.md", Configured(servers, None), lists, expected);
-}
-
-/// Says what becomes of it where the tools of `docs` are known.
-fn check_running(lists: &str, expected: Expect) {
-    let tools = &["mcp__docs__search", "mcp__docs__delete_all"];
-    check_in(
-        "miner.md",
-        Configured(&["docs"], Some(tools)),
-        lists,
-        expected,
-    );
-}
-
-fn check_in(file: &str, servers: Configured, lists: &str, expected: Expect) {
     let directory = tempfile::tempdir().unwrap();
-    let path = directory.path().join(file);
-    fs::create_dir_all(path.parent().unwrap()).unwrap();
+    let path = directory.path().join("miner.md");
     fs::write(&path, format!("---\ndescription: d\n{lists}\n---\nDig.\n")).unwrap();
-    let roles = RoleLibrary::new(directory.path()).with_servers(Arc::new(servers));
+    let roles = RoleLibrary::new(directory.path()).with_servers(Arc::new(Configured(servers)));
     let answer = match roles.read(&path) {
         Ok(_) => "ok".to_owned(),
         Err(error) => error.to_string(),
@@ -114,6 +97,41 @@ fn a_server_that_is_not_configured_refuses_the_role() {
 }
 
 #[test]
+fn a_misspelt_tool_of_a_server_that_is_known_refuses_the_role() {
+    let files = |lists, expected| check_with(&["files"], lists, expected);
+    files(
+        "deny_list: [mcp__files__delete_al]",
+        expect![
+            "DIR/miner.md: deny_list: there is no tool of a configured MCP server `mcp__files__delete_al`; did you mean `mcp__files__delete_all`?"
+        ],
+    );
+    files(
+        "deny_list: ['mcp__*__delete']",
+        expect![
+            "DIR/miner.md: deny_list: there is no tool of a configured MCP server `mcp__*__delete`; there are mcp__files__*, mcp__files__search, mcp__files__delete_all"
+        ],
+    );
+    files(
+        "allow_list: ['mcp__files__serch']",
+        expect![
+            "DIR/miner.md: allow_list: there is no tool of a configured MCP server `mcp__files__serch`; did you mean `mcp__files__search`?"
+        ],
+    );
+    for lists in [
+        "deny_list: [mcp__files__delete_all, 'mcp__files__*', 'mcp__*', 'mcp__*__delete_*']",
+        "allow_list: ['mcp__files__s?arch']",
+    ] {
+        files(lists, expect!["ok"]);
+    }
+    // One of two may have it.
+    check_with(
+        &["docs", "files"],
+        "deny_list: ['mcp__*__delete']",
+        expect!["ok"],
+    );
+}
+
+#[test]
 fn what_there_is_can_be_named() {
     for lists in [
         "allow_list: []\ndeny_list: []\nmcp_servers: []",
@@ -145,60 +163,5 @@ fn a_program_that_is_not_configured_refuses_the_role() {
         expect![
             "DIR/miner.md: backend: there is no configured backend `othr`; did you mean `other`?"
         ],
-    );
-}
-
-#[test]
-fn a_misspelt_tool_of_a_server_refuses_the_role_once_its_tools_are_known() {
-    check_running(
-        "deny_list: [mcp__docs__delete_al]",
-        expect![
-            "DIR/miner.md: deny_list: there is no tool of a configured MCP server `mcp__docs__delete_al`; did you mean `mcp__docs__delete_all`?"
-        ],
-    );
-    check_running(
-        "allow_list: [mcp__docs__serch]",
-        expect![
-            "DIR/miner.md: allow_list: there is no tool of a configured MCP server `mcp__docs__serch`; did you mean `mcp__docs__search`?"
-        ],
-    );
-    check_running(
-        "deny_list: ['mcp__*__delete']",
-        expect![
-            "DIR/miner.md: deny_list: there is no tool of a configured MCP server `mcp__*__delete`; there are mcp__docs__*, mcp__docs__search, mcp__docs__delete_all"
-        ],
-    );
-    for lists in [
-        "deny_list: [mcp__docs__delete_all]\nallow_list: ['mcp__docs__*', 'mcp__*__del*', 'mcp__*', '*docs*']",
-        "deny_list: ['mcp__docs__?elete_all', 'mcp__docs**', 'mcp__*__*']",
-    ] {
-        check_running(lists, expect!["ok"]);
-    }
-    let nothing = Configured(&["docs"], Some(&[]));
-    check_in(
-        "miner.md",
-        nothing,
-        "deny_list: ['mcp__docs__*']",
-        expect!["ok"],
-    );
-}
-
-/// Their servers need not be here; of those that are, the tools are known.
-#[test]
-fn an_agent_of_claude_code_is_held_to_the_tools_of_servers_that_are_here() {
-    let check = |lists: &str, expected: Expect| {
-        let tools = &["mcp__docs__search", "mcp__docs__delete_all"];
-        let file = ".claude/agents/miner.md";
-        check_in(file, Configured(&["docs"], Some(tools)), lists, expected);
-    };
-    check(
-        "disallowedTools: mcp__docs__delete_al",
-        expect![
-            "DIR/.claude/agents/miner.md: disallowedTools: there is no tool of a configured MCP server `mcp__docs__delete_al`; did you mean `mcp__docs__delete_all`?"
-        ],
-    );
-    check(
-        "disallowedTools: mcp__docs, mcp__elsewhere__x, Bash",
-        expect!["ok"],
     );
 }

@@ -179,10 +179,55 @@ async fn a_child_asks_through_the_client() {
     app.end().await;
 }
 
-/// The question of a child names a patch: who comes while it waits is shown what it would
-/// change before being asked, once, whatever the child did before.
+/// Of a patch the changes stand only in the item, and what is approved has been shown.
 #[tokio::test]
-async fn who_comes_while_a_child_waits_is_shown_its_patch() {
+async fn who_joins_while_a_child_asks_is_shown_its_patch() {
+    let patch = "*** Begin Patch\\n*** Add File: a\\n+all of it\\n*** End Patch";
+    let stage = Stage::new(&format!(
+        r#"
+        [[scene]]
+        when = "make a file"
+        [[scene.turn]]
+        steps = [{{ custom = "apply_patch", input = "{patch}", call_id = "patch_c" }}]
+        [[scene.turn]]
+        steps = [{{ say = "made" }}]
+
+        [[scene]]
+        when = "delegate"
+        [[scene.turn]]
+        steps = [{{ call = "spawn_agent", arguments = {{ message = "make a file", task_name = "maker" }} }}]
+        [[scene.turn]]
+        steps = [{{ call = "wait", arguments = {{ ids = ["/root/maker"] }} }}]
+        [[scene.turn]]
+        steps = [{{ say = "It is made." }}]
+        "#
+    ))
+    .await
+    .approval(ApprovalPolicy::Untrusted)
+    .sandbox(SandboxPolicy::read_only());
+    let app = app(&stage);
+    let question = "item/fileChange/requestApproval";
+    let mut first = Client::ready(&app).await;
+    let root = first.thread().await;
+    first.turn(&root, "delegate").await;
+    first.asked(question).await;
+    let mut second = Client::ready(&app).await;
+    let resume = json!({"threadId": root});
+    second.call("thread/resume", resume).await.unwrap();
+    let all = second.all_until(question).await;
+    let asked = &all.last().unwrap()["params"];
+    assert_eq!(asked["agentPath"], "/root/maker");
+    let begun = of_item(&all, "item/started", "patch_c");
+    assert_eq!(begun.len(), 1, "{all:?}");
+    assert_eq!(begun[0]["changes"][0]["diff"], "all of it\n");
+    second.leave().await;
+    first.leave().await;
+    app.end().await;
+}
+
+/// Who comes while a child waits hears of what the child did before only after the question.
+#[tokio::test]
+async fn a_patch_of_a_child_is_shown_once_whatever_the_child_did_before() {
     let patch = "*** Begin Patch\\n*** Add File: made\\n+all of it\\n*** End Patch";
     let stage = Stage::new(&format!(
         r#"
