@@ -6,6 +6,9 @@ pub const PROMPT_BYTES_MAX: u64 = 8 * 1024 * 1024;
 /// A saved prompt that is larger is refused.
 pub const SAVED_PROMPT_BYTES_MAX: u64 = 64 * 1024;
 
+/// Saved prompts of one directory that are offered by name. Others can be called all the same.
+pub const SAVED_PROMPTS_MAX: usize = 1_000;
+
 /// Files that a prompt points at with `@`. Further ones are only words.
 pub const MENTIONS_MAX: usize = 32;
 

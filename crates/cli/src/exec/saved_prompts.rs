@@ -1,13 +1,16 @@
 //! `/name words` in the place of a prompt: a prompt that somebody wrote down, with arguments.
 //! They lie where other agents keep theirs too (`.claude/commands/NAME.md`).
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
+use troupe_tui::FindPrompts;
+
 use crate::failure::CommandFailure;
 use crate::home::{TroupeHome, repository_root, user_home};
-use crate::limits::SAVED_PROMPT_BYTES_MAX;
+use crate::limits::{SAVED_PROMPT_BYTES_MAX, SAVED_PROMPTS_MAX};
 
 /// Where they lie in a project, in this order.
 const IN_PROJECT: [&str; 2] = [".troupe/commands", ".claude/commands"];
@@ -45,6 +48,22 @@ impl PromptPlaces {
         Self(project.chain(user).collect())
     }
 
+    /// Returns the names that prompts are called by, in their order.
+    pub fn names(&self) -> Vec<String> {
+        let mut names = BTreeSet::new();
+        for place in &self.0 {
+            let (PromptPlace::Project(place) | PromptPlace::User(place)) = place;
+            names.extend(names_in(place, ""));
+            let folders = fs::read_dir(place).into_iter().flatten().flatten();
+            for folder in folders.take(SAVED_PROMPTS_MAX) {
+                let prefix = format!("{}:", folder.file_name().to_string_lossy());
+                names.extend(names_in(&folder.path(), &prefix));
+            }
+        }
+        names.retain(|name| called(&format!("/{name}")).is_some());
+        names.into_iter().take(SAVED_PROMPTS_MAX).collect()
+    }
+
     /// Returns the saved prompt that is meant; none if the words are a prompt themselves.
     pub fn fill(&self, words: &str) -> Result<Option<FilledPrompt>, CommandFailure> {
         let Some((name, arguments)) = called(words) else {
@@ -59,6 +78,26 @@ impl PromptPlaces {
             CommandFailure::usage(format!("/{name} cannot be used: {}: {why}", path.display()))
         })?;
         Ok(Some(filled(&text, arguments)))
+    }
+}
+
+fn names_in(directory: &Path, prefix: &str) -> Vec<String> {
+    let entries = fs::read_dir(directory).into_iter().flatten().flatten();
+    let names = entries.take(SAVED_PROMPTS_MAX).filter_map(|entry| {
+        let name = entry.file_name().into_string().ok()?;
+        Some(format!("{prefix}{}", name.strip_suffix(".md")?))
+    });
+    names.collect()
+}
+
+impl FindPrompts for PromptPlaces {
+    fn names(&self) -> Vec<String> {
+        self.names()
+    }
+
+    fn fill(&self, line: &str) -> Result<Option<String>, String> {
+        let filled = self.fill(line).map_err(|failure| failure.to_string())?;
+        Ok(filled.map(|prompt| prompt.text))
     }
 }
 
