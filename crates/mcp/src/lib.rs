@@ -38,7 +38,6 @@ pub mod serve;
 mod server;
 mod server_pool;
 mod server_set;
-mod shown;
 mod source;
 mod stdio;
 mod streamable;

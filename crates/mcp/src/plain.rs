@@ -8,8 +8,6 @@ use rmcp::transport::DynamicTransportError;
 use rmcp::transport::streamable_http_client::StreamableHttpError;
 use rmcp::transport::worker::WorkerQuitReason;
 
-use crate::shown;
-
 type HttpError = StreamableHttpError<reqwest::Error>;
 
 /// Says why a connection could not be opened.
@@ -59,14 +57,7 @@ fn transport(error: &DynamicTransportError) -> String {
 
 fn http(error: &HttpError) -> String {
     match error {
-        StreamableHttpError::Client(error) => {
-            let text = chain(error);
-            // A token may stand in it.
-            match error.url() {
-                Some(url) => text.replace(url.as_str(), &shown::address(url.as_str())),
-                None => text,
-            }
-        }
+        StreamableHttpError::Client(error) => chain(error),
         StreamableHttpError::UnexpectedServerResponse(text) => {
             format!("it answered with something that is not MCP: {text}")
         }

@@ -9,7 +9,6 @@ use crate::approval::{ReviewDecision, UserInputResponse};
 use crate::history::ResponseItem;
 use crate::id::{ResponseId, SessionId, SubmissionId};
 use crate::input::UserInput;
-use crate::limits::{UNKNOWN_MEMBER_BYTES_MAX, UNKNOWN_MEMBERS_SHOWN_MAX};
 use crate::session::{SessionSource, TurnOverrides};
 use crate::undo::UndoRequest;
 
@@ -159,30 +158,6 @@ pub struct ConfigureSession {
     /// place they take.
     #[serde(default, skip_serializing_if = "Map::is_empty")]
     pub config: Map<String, Value>,
-    /// What a client gave that nobody knows. It has no effect, and is told.
-    #[serde(flatten, skip_serializing)]
-    #[cfg_attr(test, schemars(skip), ts(skip))]
-    pub unknown: Map<String, Value>,
-}
-
-impl ConfigureSession {
-    /// Says which members have no effect; nothing if there are none.
-    pub fn warning(&self) -> Option<String> {
-        let names = self.unknown.keys().take(UNKNOWN_MEMBERS_SHOWN_MAX);
-        let names: Vec<String> = names.map(|name| format!("`{}`", shown(name))).collect();
-        (!names.is_empty()).then(|| {
-            format!(
-                "configure_session has no member {}, which is left out; settings of the \
-                 configuration belong in `config`, by their keys",
-                names.join(", ")
-            )
-        })
-    }
-}
-
-/// Cuts a name that may be anything.
-fn shown(name: &str) -> &str {
-    &name[..name.floor_char_boundary(UNKNOWN_MEMBER_BYTES_MAX)]
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

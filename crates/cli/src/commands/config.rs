@@ -157,28 +157,10 @@ pub fn is_secret(key: &KeyPath, entry: &ConfigEntry) -> bool {
         || named("env")
         || (named("shell_environment_policy") && named("set"))
         || match &entry.value {
-            ConfigValue::String(text) => {
-                holds_credentials(text) || (named("command") && is_secret_line(text))
-            }
-            ConfigValue::Array(parts) => parts
-                .iter()
-                .any(|part| is_secret_word(part) || is_secret(key, part)),
-            ConfigValue::Table(table) => table
-                .iter()
-                .any(|(name, part)| is_secret(&key.child(name), part)),
+            ConfigValue::String(text) => holds_credentials(text),
+            ConfigValue::Array(words) => words.iter().any(is_secret_word),
             _ => false,
         }
-}
-
-/// Tells whether a command line has an option or a header that is called like a secret.
-fn is_secret_line(line: &str) -> bool {
-    line.split([' ', '\t', '\n', '"', '\'']).any(|word| {
-        let is_header = word.split_once(':').is_some_and(|(name, value)| {
-            let name = name.replace('-', "_").to_uppercase();
-            !value.starts_with("//") && (name == "AUTHORIZATION" || has_secret_name(&name))
-        });
-        is_header || is_secret_option(word)
-    })
 }
 
 /// Tells whether an argument of a program holds a secret, or says that the next one does.
@@ -186,13 +168,9 @@ fn is_secret_word(word: &ConfigEntry) -> bool {
     let ConfigValue::String(word) = &word.value else {
         return false;
     };
-    holds_credentials(word) || is_secret_option(word)
-}
-
-fn is_secret_option(word: &str) -> bool {
     let option = word.strip_prefix("--").map(|option| {
         let name = option.split_once('=').map_or(option, |(name, _)| name);
         name.replace('-', "_").to_uppercase()
     });
-    option.is_some_and(|name| has_secret_name(&name))
+    holds_credentials(word) || option.is_some_and(|name| has_secret_name(&name))
 }

@@ -147,16 +147,17 @@ fn list(source: &ConfigSource, as_json: bool) -> Outcome {
     Ok(CommandExit::Success)
 }
 
-/// Names the kind of a door, and where it leads, without secrets.
+/// Names the kind of a door, and where it leads.
 fn described(door: &ServerEndpoint) -> (&'static str, String) {
-    let words = door.shown();
     match door {
-        ServerEndpoint::Stdio { .. } => {
+        ServerEndpoint::Stdio { command, args, .. } => {
+            let words = std::iter::once(command).chain(args);
+            let words: Vec<&str> = words.map(String::as_str).collect();
             // A word with a NUL byte could not be quoted, nor run.
-            let line = shlex::try_join(words.iter().map(String::as_str));
+            let line = shlex::try_join(words.iter().copied());
             ("stdio", line.unwrap_or_else(|_| words.join(" ")))
         }
-        ServerEndpoint::Http { .. } => ("http", words.concat()),
+        ServerEndpoint::Http { url, .. } => ("http", url.clone()),
     }
 }
 

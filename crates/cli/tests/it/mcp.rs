@@ -89,40 +89,6 @@ fn servers_are_added_listed_and_removed() {
     .assert_eq(&machine.shown(&run.stderr));
 }
 
-/// Neither a list, nor a test, nor the warning of a run shows what `config` hides.
-#[test]
-fn no_secret_of_a_server_is_shown() {
-    let machine = Machine::playing("[[scene]]\n[[scene.turn]]\nsteps = [{ say = 'well' }]\n");
-    machine.write(
-        "home/config.toml",
-        &format!(
-            "{}\n[mcp_servers.far]\nurl = 'http://u:SECRET1@127.0.0.1:1/x?token=SECRET2&k=SECRET3'\n\
-             [mcp_servers.near]\ncommand = 'false'\n\
-             args = ['--token', 'SECRET4', '--api-key=SECRET5', 'postgres://u:SECRET6@h/d']\n\
-             [[hooks.on_stop]]\ncommand = 'echo Authorization:SECRET7 --token SECRET8'\n",
-            std::fs::read_to_string(machine.path("home/config.toml")).unwrap_or_default()
-        ),
-    );
-    for (arguments, shown) in [
-        (
-            &["mcp", "list"][..],
-            "http://\u{2026}@127.0.0.1:1/x?token=\u{2026}&k=\u{2026}",
-        ),
-        (
-            &["mcp", "list", "--json"],
-            "http://\u{2026}@127.0.0.1:1/x?token=\u{2026}&k=\u{2026}",
-        ),
-        (&["mcp", "test"], "far: failed"),
-        (&["config"], "mcp_servers.far.url"),
-        (&["exec", "be well"], "did not start"),
-    ] {
-        let run = machine.run(arguments);
-        let all = format!("{}{}", run.stdout, run.stderr);
-        assert!(all.contains(shown), "{arguments:?}: {all}");
-        assert!(!all.contains("SECRET"), "{arguments:?}: {all}");
-    }
-}
-
 #[test]
 fn a_test_starts_a_server_and_lists_its_tools() {
     let machine = Machine::bare();

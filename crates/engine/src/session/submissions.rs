@@ -18,7 +18,7 @@ use super::{DeferredInput, Flow, SessionActor};
 use crate::conversation::{
     Conversation, NewTask, OpenSession, ResumePoint, TaskRequester, check_model,
 };
-use crate::deps::{SessionSetup, SetupNotice};
+use crate::deps::SessionSetup;
 use crate::inquiry::InquiryAnswer;
 use crate::limits::DEFERRED_MAX;
 use crate::skills::CatalogueFreshness;
@@ -256,14 +256,12 @@ impl SessionActor {
         id: SubmissionId,
         request: ConfigureSession,
     ) -> Result<(), StoreError> {
-        let mut setup = match self.deps.configurator.configure(&request).await {
+        let setup = match self.deps.configurator.configure(&request).await {
             Ok(setup) => setup,
             Err(error) => {
                 return self.refuse(&id, error.info, &error.message);
             }
         };
-        let unknown = request.warning().map(SetupNotice::Warning);
-        setup.notices.extend(unknown);
         // A session that goes on has settings of its own, which are not read yet.
         if request.resume.is_none()
             && let Err(refusal) = check_model(&setup.context, &request.overrides)

@@ -234,37 +234,3 @@ fn an_unknown_type_is_an_error() {
         ]],
     );
 }
-
-/// What nobody knows is ignored, as everywhere on the wire, but not in silence: who gives a
-/// setting means something by it.
-#[test]
-fn members_that_nobody_knows_are_told_and_ignored() {
-    let configure = |line: &str| match serde_json::from_str::<Op>(line).unwrap() {
-        Op::ConfigureSession(request) => request,
-        other => panic!("{other:?}"),
-    };
-    let line = r#"{"type":"configure_session","model":"m","agents":{"callback":{"template":"X"}},"nonsense":1,"config":{"agents.max_depth":1}}"#;
-    let request = configure(line);
-    assert_eq!(request.overrides.model.as_deref(), Some("m"));
-    assert_eq!(
-        request.warning().unwrap(),
-        "configure_session has no member `agents`, `nonsense`, which is left out; settings of the \
-         configuration belong in `config`, by their keys"
-    );
-    assert_eq!(
-        serde_json::to_string(&Op::ConfigureSession(request)).unwrap(),
-        r#"{"type":"configure_session","model":"m","config":{"agents.max_depth":1}}"#
-    );
-    let all_known = configure(r#"{"type":"configure_session","model":"m","ephemeral":true}"#);
-    assert_eq!(all_known.warning(), None);
-    let long = "x".repeat(70);
-    let many: Vec<String> = (0..9)
-        .map(|number| format!(r#""{number}{long}":1"#))
-        .collect();
-    let line = format!(r#"{{"type":"configure_session",{}}}"#, many.join(","));
-    let warning = configure(&line).warning().unwrap();
-    assert!(
-        !warning.contains(&long) && !warning.contains("`8x"),
-        "{warning}"
-    );
-}

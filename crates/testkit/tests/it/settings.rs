@@ -271,19 +271,3 @@ async fn an_effort_can_be_taken_back() {
     assert_eq!(effort(&mut actor, back).await, None);
     assert_eq!(recorded(&stage, session).await.effort, None);
 }
-
-/// A client may be newer than we are, so what we do not know is no error; but it is told.
-#[tokio::test]
-async fn a_member_that_nobody_knows_is_told_when_a_session_is_configured() {
-    let stage = Stage::new(LOOK).await;
-    let mut actor = stage.enter();
-    for opens in [true, false] {
-        let line = r#"{"type":"configure_session","agents":{"callback":{"template":"X"}}}"#;
-        actor.submit(serde_json::from_str(line).unwrap()).await;
-        let warned = |msg: &EventMsg| matches!(msg, EventMsg::Warning { message } if message.contains("no member `agents`"));
-        let msgs = actor.until(warned).await;
-        let is_configured = |msg: &EventMsg| matches!(msg, EventMsg::SessionConfigured(_));
-        assert!(msgs.iter().any(is_configured), "opens: {opens}");
-    }
-    actor.shut_down().await;
-}
