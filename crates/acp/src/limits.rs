@@ -62,3 +62,6 @@ pub const BACKEND_OUTPUT_BYTES_MAX: usize = 16 * 1024;
 /// The earlier conversation that another agent is told when it has to be started again: the end
 /// of it.
 pub const BACKEND_TRANSCRIPT_BYTES_MAX: usize = 64 * 1024;
+
+/// What is told of the data of a program's error; the rest is cut.
+pub const ERROR_DATA_CHARS_MAX: usize = 400;

@@ -284,9 +284,15 @@ impl EventTranslator {
         self.texts = TextProgress::default();
         self.summary_parts.clear();
         self.collaborations.clear();
-        self.begun.clear();
-        let left = std::mem::take(&mut self.asked).into_values();
-        let mut told: Vec<ServerNotification> = left.map(|asked| self.declined(asked)).collect();
+        // Whoever comes late is asked before the turns that came before it are told.
+        let left: Vec<AskedItem> = self
+            .asked
+            .extract_if(.., |_, asked| asked.turn == *id)
+            .map(|(_, asked)| asked)
+            .collect();
+        self.begun = self.asked.keys().cloned().collect();
+        let mut told: Vec<ServerNotification> =
+            left.into_iter().map(|asked| self.declined(asked)).collect();
         let duration_ms = duration_ms.unwrap_or_else(|| now_ms() - turn.started_at_ms);
         let turn = turn.snapshot(status, ItemsView::Summary, Some(duration_ms));
         told.push(self.status_changed());

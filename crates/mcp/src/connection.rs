@@ -72,6 +72,9 @@ pub(crate) enum McpCallError {
     TimedOut(Duration),
     #[error("the call was cancelled")]
     Cancelled,
+    /// It was stopped before the server heard of it.
+    #[error("aborted before it was run")]
+    NeverRun,
 }
 
 /// A list that comes in pages.

@@ -68,7 +68,7 @@ impl ServerTool {
         self.permit(call, &arguments).await?;
         let connected = tokio::select! {
             connected = self.server.connect() => connected,
-            () = call.cancel.cancelled() => return Err(self.failed(&McpCallError::Cancelled)),
+            () = call.cancel.cancelled() => return Err(self.failed(&McpCallError::NeverRun)),
         };
         let connection = connected.map_err(|error| {
             let name = &self.server.name;
@@ -95,7 +95,7 @@ impl ServerTool {
             McpCallError::TimedOut(_) => {
                 format!("the MCP server {name}: {trouble} (mcp_servers.{name}.tool_timeout_sec)")
             }
-            McpCallError::Cancelled => trouble.to_string(),
+            McpCallError::Cancelled | McpCallError::NeverRun => trouble.to_string(),
         })
     }
 
@@ -149,7 +149,7 @@ impl ServerTool {
                 let text = "not approved (the user said no, or nobody was there to ask)";
                 Err(ServerToolFailure::Declined(text.to_owned()))
             }
-            ReviewDecision::Abort => Err(self.failed(&McpCallError::Cancelled)),
+            ReviewDecision::Abort => Err(self.failed(&McpCallError::NeverRun)),
         }
     }
 

@@ -189,6 +189,7 @@ impl Stage {
                 backends: self.settings.backends.clone(),
             }),
             callback: CallbackConfig::default(),
+            callback_asked: serde_json::Map::new(),
             recovery: RecoveryPolicy::Leave,
             types: TypeChoices::default(),
             reader: None,

@@ -79,6 +79,9 @@ pub(crate) fn aborted_text(after: Duration) -> String {
     format!("aborted after {:.1} seconds", after.as_secs_f64())
 }
 
+/// Of a call that was stopped while somebody was asked about it, or before.
+pub(crate) const NEVER_RUN_TEXT: &str = "aborted before it was run";
+
 /// Runs short work that must not be stopped half-way.
 pub(crate) async fn finish<T, F>(work: F) -> Result<T, String>
 where

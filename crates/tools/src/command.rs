@@ -30,7 +30,7 @@ use troupe_process::{
 use troupe_protocol::command::CommandSource;
 
 use crate::approval::SessionApprovals;
-use crate::blocking::aborted_text;
+use crate::blocking::NEVER_RUN_TEXT;
 use crate::call::ToolInvocation;
 use crate::environment::{Variables, sandbox_variables};
 use crate::limits::COMMAND_BYTES_MAX;
@@ -149,7 +149,6 @@ impl CommandRunner {
         request: PreparedCommand,
         patience: Duration,
     ) -> Result<CommandRun, ToolOutput> {
-        let asked = Instant::now();
         let prepared = tokio::select! {
             prepared = self.prepare(call, &request) => prepared,
             () = call.cancel.cancelled() => Err(CommandRefusal::Cancelled),
@@ -159,7 +158,7 @@ impl CommandRunner {
             Ok(prepared) => prepared,
             // Nobody said no to it and it never began: there is nothing to show.
             Err(CommandRefusal::Cancelled) => {
-                return Err(ToolOutput::failure(aborted_text(asked.elapsed())));
+                return Err(ToolOutput::failure(NEVER_RUN_TEXT.to_owned()));
             }
             Err(CommandRefusal::Policy(text)) => return Err(item.declined(call, text).await),
             Err(CommandRefusal::Denied) => {
@@ -214,7 +213,7 @@ impl CommandRunner {
         let variables = tokio::select! {
             variables = self.environment.own_variables(&request.cwd, call.channel.as_ref()) => variables,
             () = call.cancel.cancelled() => {
-                return Err(item.not_started(call, aborted_text(began.elapsed())).await);
+                return Err(item.not_started(call, NEVER_RUN_TEXT.to_owned()).await);
             }
         };
         match self

@@ -124,7 +124,7 @@ impl PatchEditor {
                     ApprovalAnswer::No => Some(DENIED_TEXT.to_owned()),
                     // Nobody said no to it and it never began: there is nothing to show.
                     ApprovalAnswer::Cancelled => {
-                        return ToolOutput::failure(blocking::aborted_text(began.elapsed()));
+                        return ToolOutput::failure(blocking::NEVER_RUN_TEXT.to_owned());
                     }
                 }
             }

@@ -15,9 +15,11 @@ use agent_client_protocol_schema::v1::{
 };
 use serde::Serialize;
 use serde::de::DeserializeOwned;
+use serde_json::Value;
 use tokio::sync::{mpsc, watch};
 use troupe_process::{CommandSpec, Launcher, SpawnError};
 use troupe_protocol::discard;
+use troupe_protocol::text::one_line;
 use troupe_protocol::usage::TokenUsage;
 use troupe_transport::rpc::{Outbox, RequestId, RpcDialect, RpcError};
 
@@ -25,6 +27,7 @@ use super::io_pump::{AcpLineBuffer, IoPump};
 use super::usage::UsageCounter;
 use crate::limits::{
     BACKEND_COMPLAINT_BYTES_MAX, BACKEND_OBITUARY_MS_MAX, BACKEND_SAID_QUEUED_MAX,
+    ERROR_DATA_CHARS_MAX,
 };
 use crate::text::OutputTail;
 
@@ -173,7 +176,9 @@ impl AcpConnection {
             _ = self.obituary.wait_for(Option::is_some) => None,
         };
         match answered {
-            Some(answer) => answer.map_err(|error| format!("it refused {method}: {error}")),
+            Some(answer) => {
+                answer.map_err(|error| format!("it refused {method}: {}", told(&error)))
+            }
             None => Err(self.end().await),
         }
     }
@@ -282,7 +287,7 @@ impl AcpConnection {
                         reason: response.stop_reason,
                         usage: self.meter.read(response.usage.as_ref()),
                     },
-                    Err(error) => ProgramUpdate::Failed(error.to_string()),
+                    Err(error) => ProgramUpdate::Failed(told(&error)),
                 })
             }
             None => Err(self.end().await),
@@ -295,6 +300,16 @@ impl AcpConnection {
         said.append(&mut self.put_back);
         self.put_back = said;
     }
+}
+
+/// Says what a program gave for an error. Its reasons often stand beside the message.
+fn told(error: &RpcError) -> String {
+    let detail = match &error.data {
+        None | Some(Value::Null) => return error.to_string(),
+        Some(Value::String(text)) => text.clone(),
+        Some(data) => data.to_string(),
+    };
+    format!("{error} ({})", one_line(&detail, ERROR_DATA_CHARS_MAX))
 }
 
 fn handshake_timeout_text(time_max: Duration) -> String {
@@ -310,5 +325,30 @@ impl fmt::Debug for AcpConnection {
         f.debug_struct("Companion")
             .field("session", &self.session)
             .finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn the_data_of_an_error_is_told_with_it() {
+        let error = |data| RpcError {
+            data,
+            ..RpcError::new(-32000, "the quota is used up")
+        };
+        assert_eq!(told(&error(None)), "the quota is used up");
+        let detail = json!({"details": "try tomorrow"});
+        assert_eq!(
+            told(&error(Some(detail))),
+            r#"the quota is used up ({"details":"try tomorrow"})"#
+        );
+        assert_eq!(
+            told(&error(Some(json!("try tomorrow")))),
+            "the quota is used up (try tomorrow)"
+        );
     }
 }

@@ -81,6 +81,7 @@ impl Stage {
             roles: Arc::new(RoleLibrary::new(dir.path().to_owned())),
             catalogue: Arc::new(AnyModel),
             callback: CallbackConfig::default(),
+            callback_asked: serde_json::Map::new(),
             recovery: RecoveryPolicy::Leave,
             types: TypeChoices::default(),
             reader: None,

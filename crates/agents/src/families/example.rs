@@ -140,6 +140,7 @@ pub(super) fn tools(families: &[Family]) -> Vec<Arc<dyn Tool>> {
         roles: Arc::clone(&roles),
         catalogue: Arc::new(EmptyCatalogue),
         callback: CallbackConfig::default(),
+        callback_asked: serde_json::Map::new(),
         recovery: RecoveryPolicy::Leave,
         types: TypeChoices::default(),
         reader: None,

@@ -5,6 +5,7 @@ use std::fmt;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
+use serde_json::{Map, Value};
 use tokio::sync::{mpsc, oneshot};
 use troupe_engine::{
     ActivityHandle, ConfigureError, IdSource, OpenedSession, SessionClock, SessionConfigurator,
@@ -40,6 +41,9 @@ pub struct TreeOptions {
     pub catalogue: Arc<dyn SpawnCatalogue>,
     /// How a root is told of its children, unless it was opened with something else.
     pub callback: CallbackConfig,
+    /// What of that a person asked for by argument or flag. It is a property of the sessions that
+    /// are opened then, and kept in their logs.
+    pub callback_asked: Map<String, Value>,
     pub recovery: RecoveryPolicy,
     /// Models and efforts of roles, over what their files say.
     pub types: TypeChoices,

@@ -15,7 +15,11 @@ pub(super) async fn find(
     session: SessionId,
     task: Option<&SubmissionId>,
 ) -> Result<Option<TaskResult>, TreeError> {
-    let own = newest(lines(store, session).await?, session, task);
+    let (own, trouble) = match lines(store, session).await {
+        Ok(own) => (newest(own, session, task), None),
+        // What the root has of it counts then.
+        Err(trouble) => (None, Some(trouble)),
+    };
     let elsewhere = match root.filter(|root| *root != session) {
         Some(root) if own.is_none() || task.is_none() => {
             newest(lines(store, root).await?, session, task)
@@ -24,7 +28,11 @@ pub(super) async fn find(
     };
     let found = own.into_iter().chain(elsewhere);
     let newest = found.max_by_key(|(order, _)| *order);
-    Ok(newest.map(|(_, result)| result))
+    match (newest, trouble) {
+        (Some((_, result)), _) => Ok(Some(result)),
+        (None, Some(trouble)) => Err(trouble),
+        (None, None) => Ok(None),
+    }
 }
 
 /// A session that never opened has no log, and so no lines.

@@ -124,12 +124,18 @@ struct HeldSettings {
     config: Map<String, Value>,
     /// How the root is told of its children; they inherit it.
     callback: CallbackConfig,
-    /// What was said of that and is not in the log yet.
-    said: Option<Map<String, Value>>,
+    /// What was said of that and is not in the log yet, the newest last.
+    said: Option<Vec<Map<String, Value>>>,
     /// What the root said of its tools for agents.
     enabled: Option<bool>,
     /// Whether that is not in the log yet.
     enabled_is_new: bool,
+}
+
+/// Returns what was kept with what has been said since.
+fn over(kept: CallbackConfig, said: Option<&[Map<String, Value>]>) -> CallbackConfig {
+    let said = said.unwrap_or_default().iter();
+    said.fold(kept, |held, said| callback::of_session(&held, said))
 }
 
 impl CurrentSettings {
@@ -138,7 +144,8 @@ impl CurrentSettings {
             settings,
             config: Map::new(),
             callback: options.callback.clone(),
-            said: None,
+            said: (!options.callback_asked.is_empty())
+                .then(|| vec![options.callback_asked.clone()]),
             enabled: None,
             enabled_is_new: false,
         }))
@@ -152,7 +159,7 @@ impl CurrentSettings {
         held.config.clone_from(config);
         if callback::is_said(config) {
             held.callback = callback::of_session(&held.callback, config);
-            held.said = Some(config.clone());
+            held.said.get_or_insert_default().push(config.clone());
         }
         if let Some(said) = enabled_in(config) {
             held.enabled_is_new |= held.enabled != Some(said);
@@ -166,8 +173,10 @@ impl CurrentSettings {
         let mut held = self.held();
         let is_new = origin == SettingsLog::Source;
         if let Some(callback) = kept.callback {
-            held.callback = callback;
-            held.said = is_new.then(Map::new);
+            held.callback = over(callback, held.said.as_deref());
+            if is_new {
+                held.said.get_or_insert_default();
+            }
         }
         if let Some(enabled) = kept.enabled {
             held.enabled = Some(enabled);
@@ -199,10 +208,7 @@ impl CurrentSettings {
         let mut held = self.held();
         let said = held.said.take();
         if let Some(kept) = kept {
-            held.callback = match &said {
-                Some(said) => callback::of_session(&kept, said),
-                None => kept,
-            };
+            held.callback = over(kept, said.as_deref());
         }
         said.map(|_| held.callback.clone())
     }

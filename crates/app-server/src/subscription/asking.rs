@@ -62,7 +62,7 @@ impl SubscriptionActor {
             return Ok(());
         };
         let translator = match question.agent() {
-            Some(agent) => self.children.translator(agent.session_id),
+            Some(agent) => self.children.asking(agent.session_id).await?,
             None => &mut self.translator,
         };
         match translator.asked(asked) {

@@ -4,8 +4,8 @@ use std::collections::hash_map::Entry;
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use futures_util::StreamExt;
 use futures_util::stream::{self, BoxStream, SelectAll};
+use futures_util::{FutureExt, StreamExt};
 use troupe_agents::{ChildArrival, ChildArrivals, TreeHandle};
 use troupe_engine::{EventStream, EventTap};
 use troupe_protocol::agent::SubagentSummary;
@@ -143,12 +143,23 @@ impl FollowedChildren {
         self.listen().await;
     }
 
-    /// Returns what tells of a child. It may be one of which the client has not heard yet, because
-    /// it has just joined.
-    pub(super) fn translator(&mut self, id: SessionId) -> &mut EventTranslator {
-        let child = self.known.entry(id);
-        let child = child.or_insert_with(|| FollowedChild::new(id));
-        child.translator()
+    /// Returns what tells of a child that asks something. A client that came while it waits is
+    /// told first who is there.
+    pub(super) async fn asking(&mut self, id: SessionId) -> Result<&mut EventTranslator, PeerGone> {
+        while !self.known.contains_key(&id) {
+            let Some(arrivals) = &mut self.arrivals else {
+                break;
+            };
+            let Some(arrival) = arrivals.next().now_or_never() else {
+                break;
+            };
+            self.news(ChildNews::Arrived(arrival.map(Box::new))).await?;
+        }
+        let child = self
+            .known
+            .entry(id)
+            .or_insert_with(|| FollowedChild::new(id));
+        Ok(child.translator())
     }
 
     /// Tells the client of a new child.

@@ -308,6 +308,8 @@ async fn export_markdown(
     let live = store.read_live(id).await.map_err(CommandFailure::failed)?;
     let text = markdown::document(&live);
     match output {
+        // It has no styles of ours.
+        None if io::stdout().is_terminal() => print(&terminal::harmless(&text))?,
         None => print(&text)?,
         Some(path) => fs::write(&path, text).map_err(|error| {
             let context = format!("cannot write {}", path.display());

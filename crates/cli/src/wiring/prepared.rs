@@ -8,6 +8,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
+use serde_json::{Map, Value};
 use troupe_config::{Config, KeyPath, ValueLayer};
 use troupe_engine::SetupNotice;
 use troupe_mcp::{McpServerPool, McpServerSet};
@@ -84,6 +85,21 @@ impl PreparedDirectory {
     pub(super) fn asks_for_exactly(&self, path: &KeyPath) -> bool {
         let entry = self.config.find(path);
         entry.is_some_and(|entry| entry.origin.layer >= ValueLayer::Profile)
+    }
+
+    /// Returns what profile, argument or flag say of callbacks, by key.
+    pub(super) fn callback_asked(&self) -> Map<String, Value> {
+        let callback = serde_json::to_value(&self.settings.agents.callback).unwrap_or_default();
+        let settings = self.config.settings().into_iter();
+        let asked = settings.filter(|(_, entry)| entry.origin.layer >= ValueLayer::Profile);
+        let asked = asked.filter_map(|(path, _)| match path.parts() {
+            [section, part, key, ..] if section == "agents" && part == "callback" => {
+                let value = callback.get(key.as_str()).cloned()?;
+                Some((format!("agents.callback.{key}"), value))
+            }
+            _ => None,
+        });
+        asked.collect()
     }
 
     /// Tells whether somebody gave this key on the command line, by argument or flag.

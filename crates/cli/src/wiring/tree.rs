@@ -41,6 +41,7 @@ impl Wiring {
                 Arc::clone(&self.models),
             )),
             callback: settings.agents.callback.clone(),
+            callback_asked: self.here().callback_asked(),
             recovery: recovery.unwrap_or_else(|| settings.agents.recovery()),
             types: settings.agents.types(),
             reader: Some(Arc::new(SessionTrees {

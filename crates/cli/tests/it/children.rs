@@ -275,6 +275,36 @@ fn children_can_go_on_without_their_parent() {
     assert!(run.stderr.contains(told), "{}", run.stderr);
 }
 
+/// What was asked for when the session began is kept with it; what is asked for later counts.
+#[test]
+fn how_a_session_is_told_of_its_children_outlives_the_run() {
+    let told = |begun: &str, name: &str, text: &str| {
+        format!(
+            "[[scene.turn]]\nsteps = [{{ call = 'spawn_agent', arguments = {{ message = 'count', task_name = '{name}' }} }}]\n\
+             [[scene.turn]]\nsteps = [{{ say = '{begun}' }}]\n\
+             [[scene.turn]]\nexpect = '{text} /root/{name}'\nsteps = [{{ say = '{name} was told' }}]\n"
+        )
+    };
+    let play = format!(
+        "[[scene]]\nwhen = 'lead'\n{}{}{}\n[[scene]]\nwhen = 'count'\n\
+         [[scene.turn]]\nsteps = [{{ pause_ms = 500 }}, {{ say = 'counted' }}]\n",
+        told("begun", "one", "FIRST"),
+        told("begun again", "two", "FIRST"),
+        told("begun at last", "three", "SECOND"),
+    );
+    let machine = Machine::playing(&play);
+    let first = "agents.callback.template='FIRST {{childPath}}'";
+    let second = "agents.callback.template='SECOND {{childPath}}'";
+    let run = machine.run(&["exec", "-c", first, "lead"]).succeeded();
+    assert!(run.stdout.contains("one was told"), "{run:#?}");
+    let run = machine.run(&["exec", "resume", "--last", "on"]).succeeded();
+    assert!(run.stdout.contains("two was told"), "{run:#?}");
+    let run = machine
+        .run(&["exec", "-c", second, "resume", "--last", "on"])
+        .succeeded();
+    assert!(run.stdout.contains("three was told"), "{run:#?}");
+}
+
 #[test]
 fn one_key_stroke_stops_all() {
     let (machine, mark) = endless();

@@ -143,6 +143,28 @@ fn exec_calls_a_tool_of_a_server() {
     assert!(run.stdout.contains("found gold"), "{}", run.stdout);
 }
 
+/// What a server has is known once it runs: a lock with a slip in it is found by the spawn.
+#[test]
+fn a_role_with_a_misspelt_tool_of_a_running_server_is_not_spawned() {
+    let machine = Machine::playing(
+        "[[scene]]\nwhen = 'be a child'\n\
+         [[scene.turn]]\nsteps = [{ say = 'it ran' }]\n\
+         [[scene]]\nwhen = 'dig'\n\
+         [[scene.turn]]\nsteps = [{ call = 'spawn_agent', arguments = { message = 'be a child', agent_type = 'miner' } }]\n\
+         [[scene.turn]]\nsteps = [{ say = '{{last_output}}' }]\n",
+    );
+    machine.write("project/server.sh", SERVER);
+    let role = "---\ndescription: d\ndeny_list: [mcp__ore__dgi]\n---\nDig.\n";
+    machine.write("project/.troupe/agents/miner.md", role);
+    let server = "mcp_servers.ore={command='sh', args=['server.sh']}";
+    let run = machine.run(&["exec", "-c", server, "dig"]).succeeded();
+    assert!(
+        run.stdout.contains("did you mean `mcp__ore__dig`?"),
+        "{run:#?}"
+    );
+    assert!(!run.stdout.contains("it ran"), "{run:#?}");
+}
+
 /// A file that other agents read too.
 #[test]
 fn servers_of_a_projects_mcp_json_count_once_it_is_trusted() {

@@ -67,6 +67,27 @@ fn check_refuses_tools_and_servers_that_nobody_knows() {
     machine.run(&["roles", "check", "miner"]).succeeded();
 }
 
+/// The configuration says which tools the server has, so a slip in one is found before it runs.
+#[test]
+fn check_holds_tools_of_servers_to_those_that_are_enabled() {
+    let machine = machine();
+    machine.write(
+        "home/config.toml",
+        "[mcp_servers.ore]\ncommand = 'ore'\nenabled_tools = ['dig', 'sell']\n",
+    );
+    let role = |list: &str| format!("---\ndescription: d\ndeny_list: [{list}]\n---\nDig.\n");
+    machine.write("project/good.md", &role("mcp__ore__sell, 'mcp__ore__d*'"));
+    machine.run(&["roles", "check", "good.md"]).succeeded();
+    machine.write("project/bad.md", &role("mcp__ore__sel"));
+    let run = machine.run(&["roles", "check", "bad.md"]).failed_with(1);
+    let expected = "bad.md: deny_list: there is no tool of a configured MCP server \
+                    `mcp__ore__sel`; did you mean `mcp__ore__sell`?";
+    assert!(
+        format!("{}{}", run.stdout, run.stderr).contains(expected),
+        "{run:#?}"
+    );
+}
+
 #[test]
 fn the_list_shows_what_can_be_used_and_what_cannot() {
     let machine = machine();

@@ -89,7 +89,9 @@ impl Conversation {
         unfit: RequestOverflow<'_>,
     ) -> Result<(), StoreError> {
         let model = &task.context.model;
-        let window = match self.known_window(model) {
+        let known = self.known_window(model);
+        let estimated = self.ledgers.context_tokens();
+        let window = match known {
             Some(tokens) => format!("{tokens} tokens"),
             None => "a size that nobody told".to_owned(),
         };
@@ -98,7 +100,7 @@ impl Conversation {
             RequestOverflow::Refused(error) => {
                 match error.overflow.and_then(|overflow| overflow.sent) {
                     Some(tokens) => format!("{tokens} tokens"),
-                    None => format!("about {} tokens", self.ledgers.context_tokens()),
+                    None => format!("about {estimated} tokens"),
                 }
             }
         };
@@ -106,10 +108,16 @@ impl Conversation {
             RequestOverflow::Said { .. } => String::new(),
             RequestOverflow::Refused(error) => format!(": {error}"),
         };
+        let is_guess = matches!(unfit, RequestOverflow::Refused(error) if error.overflow.is_none());
+        let numbers = if is_guess && known.is_some_and(|window| estimated <= window) {
+            // By our count it fits: the provider counts otherwise, or has another window.
+            format!("the provider says so, and not by how much it is too long for {model}")
+        } else {
+            format!("it has {sent}, the context window of {model} has {window}")
+        };
         let message = format!(
-            "the request does not fit: it has {sent}, the context window of {model} has {window}; \
-             send less, put long material into a file and name it, or choose a model with a larger \
-             window{cause}"
+            "the request does not fit: {numbers}; send less, put long material into a file and \
+             name it, or choose a model with a larger window{cause}"
         );
         let is_silent = match &task.phase {
             TaskPhase::Sampling { response, .. } => response.last_message().is_none(),

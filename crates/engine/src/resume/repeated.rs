@@ -4,6 +4,10 @@
 //!
 //! An event is known by its number, a call by its id. A message has neither, and people do say
 //! the same thing twice: it counts as repeated only next to something that is, or to itself.
+//!
+//! A tool that writes lines anew may give them another time. Providers that count their calls anew
+//! give an id again, so then a line is repeated only directly behind itself, and a message only in
+//! a log that has such calls.
 
 use std::collections::{HashMap, HashSet};
 
@@ -45,16 +49,25 @@ fn known_repetitions(lines: &[LoggedLine]) -> HashSet<usize> {
             },
             _ => index,
         };
-        if first != index && lines[first].1 == *line {
+        let is_repeated = lines[first].1 == *line || is_rewritten(lines, index);
+        if first != index && is_repeated {
             repeated.insert(index);
         }
     }
     repeated
 }
 
+/// Tells whether a line is the one before it, at another time.
+fn is_rewritten(lines: &[LoggedLine], index: usize) -> bool {
+    let before = index.checked_sub(1).map(|at| &lines[at].1);
+    let line = &lines[index].1;
+    before.is_some_and(|before| before.timestamp != line.timestamp && before.record == line.record)
+}
+
 /// Adds the messages that lie next to repeated lines, or directly behind themselves.
 fn with_messages(lines: &[LoggedLine], mut repeated: HashSet<usize>) -> HashSet<usize> {
     let mut seen: HashMap<_, Vec<usize>> = HashMap::new();
+    let are_rewritten = repeated.iter().any(|at| is_rewritten(lines, *at));
     for (index, (_, line)) in lines.iter().enumerate() {
         if plain_item(line).is_none() {
             continue;
@@ -65,7 +78,8 @@ fn with_messages(lines: &[LoggedLine], mut repeated: HashSet<usize>) -> HashSet<
         let is_twin = before.is_some_and(|at| lines[at].1 == *line);
         let is_beside = before.is_some_and(|at| repeated.contains(&at))
             || next_known(lines, index).is_some_and(|at| repeated.contains(&at));
-        if is_seen && (is_twin || is_beside) {
+        let is_late_twin = are_rewritten && is_rewritten(lines, index);
+        if is_late_twin || (is_seen && (is_twin || is_beside)) {
             repeated.insert(index);
         } else {
             same_time.push(index);

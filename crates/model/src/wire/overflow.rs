@@ -3,13 +3,14 @@
 use crate::error::ContextOverflow;
 
 /// What stands before a number of tokens.
-const WINDOW_WORDS: [&str; 4] = [
+const WINDOW_WORDS: [&str; 5] = [
     "maximum context length is ",
     "available context size (",
     "context window of ",
     " tokens > ",
+    "n_ctx",
 ];
-const SENT_WORDS: [&str; 7] = [
+const SENT_WORDS: [&str; 8] = [
     "resulted in ",
     "you requested ",
     "you passed ",
@@ -17,6 +18,7 @@ const SENT_WORDS: [&str; 7] = [
     "prompt contains ",
     "prompt is too long: ",
     "request (",
+    "n_prompt_tokens",
 ];
 
 /// Reads both numbers, or the window alone.
@@ -29,9 +31,10 @@ pub(super) fn read(message: &str) -> Option<ContextOverflow> {
     })
 }
 
-/// Reads `4096`, or `4,096`.
+/// Reads `4096`, or `4,096`; behind the name of a field also `: 4096` or `=4096`.
 fn number_after(message: &str, words: &str) -> Option<u64> {
     let (_, after) = message.split_once(words)?;
+    let after = after.trim_start_matches([' ', '=', ':', '"']);
     let is_part = |letter: &char| letter.is_ascii_digit() || *letter == ',';
     let digits: String = after.chars().take_while(is_part).collect();
     let digits = digits.trim_end_matches(',').replace(',', "");
@@ -71,6 +74,12 @@ mod tests {
              increasing it",
             Some(5_120),
             4_096,
+        );
+        check(
+            "the request exceeds the available context size, try increasing it: n_prompt_tokens \
+             30831, n_ctx 8192",
+            Some(30_831),
+            8_192,
         );
         check("the maximum context length is 4096 tokens", None, 4_096);
     }

@@ -221,6 +221,40 @@ async fn a_log_that_has_lines_twice_gives_the_same_request() {
     }
 }
 
+/// Whoever writes the lines anew may give them another time.
+#[tokio::test]
+async fn lines_that_stand_twice_with_another_time_are_sent_once() {
+    let stage = Stage::new(TWO_CALLS).await;
+    let mut actor = stage.start().await;
+    let session = actor.session_id();
+    actor.turn("one").await;
+    actor.turn("one").await;
+    let path = rollout_path(&actor);
+    actor.shut_down().await;
+    let whole = std::fs::read_to_string(&path).unwrap();
+    let mut requests = Vec::new();
+    let twice = whole.lines().flat_map(|line| {
+        let mut copy: serde_json::Value = serde_json::from_str(line).unwrap();
+        let is_item = copy["type"] == "response_item";
+        copy["timestamp"] = "2036-11-19T23:59:59.000Z".into();
+        let copy = is_item.then(|| copy.to_string());
+        std::iter::once(line.to_owned()).chain(copy)
+    });
+    let twice = twice.collect::<Vec<_>>().join("\n") + "\n";
+    for log in [whole.clone(), twice] {
+        std::fs::write(&path, log).unwrap();
+        let before = stage.requests().len();
+        let mut actor = stage.resume(session).await;
+        actor.say("and now?").await;
+        actor
+            .until(|msg| matches!(msg, EventMsg::TurnComplete(_) | EventMsg::Error(_)))
+            .await;
+        actor.shut_down().await;
+        requests.push(stage.input_of(before));
+    }
+    assert_eq!(requests[0], requests[1]);
+}
+
 /// A request in which only answers follow calls until each has its own.
 fn assert_valid(input: &[serde_json::Value], lost: &str) {
     let mut open: Vec<String> = Vec::new();

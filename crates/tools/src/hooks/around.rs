@@ -10,6 +10,7 @@ use troupe_protocol::approval::{ReviewDecision, UserInputRequest, UserInputRespo
 use troupe_protocol::history::{ContentItem, ToolOutputBody};
 
 use super::{HookEvent, HookRefusal, HookSet, ToolAnswer, ToolCalled};
+use crate::blocking::NEVER_RUN_TEXT;
 use crate::call::{ApprovalQuestion, CallChannel, ToolEvent, ToolInput, ToolInvocation};
 use crate::item;
 use crate::limits::HOOK_TOOL_OUTPUT_BYTES_MAX;
@@ -29,7 +30,7 @@ pub(crate) async fn around<F: Future<Output = ToolOutput>>(
         allowed = before => allowed,
         // Dropping what asks the hooks ends the one that runs.
         () = told.cancel.cancelled() => {
-            return item::failed(&told, name, "aborted before it was run".to_owned()).await;
+            return item::failed(&told, name, NEVER_RUN_TEXT.to_owned()).await;
         }
     };
     if let Err(HookRefusal { hook, reason }) = allowed {

@@ -46,6 +46,7 @@ fn is_hidden(c: char) -> bool {
         c,
         '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}'
             | '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{fff9}'..='\u{fffb}'
+            | '\u{e0000}'..='\u{e007f}'
     );
     invisible || (c.is_control() && c != '\n' && c != '\t')
 }

@@ -87,6 +87,10 @@ fn reasons_name_what_was_seen() {
         expect!["the script contains the invisible character U+200B"],
     );
     check(
+        "ls\u{e0041}",
+        expect!["the script contains the invisible character U+E0041"],
+    );
+    check(
         "sudo rm -rf x",
         expect!["`rm` removes recursively or without asking"],
     );

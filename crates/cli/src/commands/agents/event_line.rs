@@ -11,6 +11,7 @@ use super::draw;
 use crate::exec::command_line;
 use crate::limits::SHOWN_LINE_CHARS_MAX;
 use crate::style::TextStyle;
+use crate::terminal::harmless;
 
 /// Returns the line; none for what only programs want to know.
 pub fn of(msg: &EventMsg, style: TextStyle) -> Option<String> {
@@ -73,13 +74,19 @@ fn completed(item: &TurnItem, style: TextStyle) -> Option<String> {
         }
         TurnItem::CommandExecution(item) => command(item, style),
         TurnItem::FileChange(item) => files(item, style),
-        TurnItem::McpToolCall(item) => call(&format!("{}.{}", item.server, item.tool), style),
+        TurnItem::McpToolCall(item) => {
+            call(&line(&format!("{}.{}", item.server, item.tool)), style)
+        }
         TurnItem::ToolCall(item) => {
             let arguments = line(&item.arguments.to_string());
-            format!("{} {}", call(&item.tool, style), style.dim(&arguments))
+            format!(
+                "{} {}",
+                call(&line(&item.tool), style),
+                style.dim(&arguments)
+            )
         }
-        TurnItem::ImageView(item) => format!("looks at {}", item.path.display()),
-        TurnItem::Skill(item) => format!("follows the skill {}", item.name),
+        TurnItem::ImageView(item) => format!("looks at {}", line(&item.path.display().to_string())),
+        TurnItem::Skill(item) => format!("follows the skill {}", line(&item.name)),
         TurnItem::ContextCompaction(item) if item.status == WorkStatus::Completed => {
             style.dim("compacted its history")
         }
@@ -150,5 +157,22 @@ fn call(tool: &str, style: TextStyle) -> String {
 }
 
 fn line(text: &str) -> String {
-    one_line(text, SHOWN_LINE_CHARS_MAX)
+    // Beside our own styles: a style of another hand would be taken for one of them.
+    harmless(&one_line(text, SHOWN_LINE_CHARS_MAX))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_style_in_the_words_of_others_is_none() {
+        let message = "\u{1b}[31mred\u{1b}[0m \u{202e}".to_owned();
+        let shown = of(&EventMsg::Warning { message }, TextStyle::Ansi).unwrap();
+        let ours = TextStyle::Ansi.yellow("warning:");
+        assert_eq!(
+            shown,
+            format!("{ours} \u{fffd}[31mred\u{fffd}[0m \\u{{202e}}")
+        );
+    }
 }

@@ -8,6 +8,7 @@ use crate::control::client::{self, OutputFeed};
 use crate::control::request::CommandNews;
 use crate::limits::LIVE_LINE_BYTES_MAX;
 use crate::style::TextStyle;
+use crate::terminal::harmless;
 
 /// The process that runs the agent, as far as it is there and can tell.
 #[derive(Debug, Default)]
@@ -108,5 +109,5 @@ fn shown(line: &str, style: TextStyle) -> String {
     // A line that draws over itself says last what counts.
     let line = line.trim_end_matches('\r');
     let line = line.rsplit('\r').next().unwrap_or(line);
-    format!("{}\n", style.dim(&format!("  │ {line}")))
+    format!("{}\n", style.dim(&format!("  │ {}", harmless(line))))
 }

@@ -224,3 +224,70 @@ async fn who_joins_while_a_child_asks_is_shown_its_patch() {
     first.leave().await;
     app.end().await;
 }
+
+/// Who comes while a child waits hears of what the child did before only after the question.
+#[tokio::test]
+async fn a_patch_of_a_child_is_shown_once_whatever_the_child_did_before() {
+    let patch = "*** Begin Patch\\n*** Add File: made\\n+all of it\\n*** End Patch";
+    let stage = Stage::new(&format!(
+        r#"
+        [[scene]]
+        when = "make a file"
+        [[scene.turn]]
+        steps = [{{ say = "ready" }}]
+        [[scene.turn]]
+        steps = [{{ custom = "apply_patch", input = "{patch}", call_id = "patch_c" }}]
+        [[scene.turn]]
+        steps = [{{ say = "made" }}]
+
+        [[scene]]
+        when = "delegate"
+        [[scene.turn]]
+        steps = [{{ call = "spawn_agent", arguments = {{ message = "make a file", task_name = "maker" }} }}]
+        [[scene.turn]]
+        steps = [{{ call = "wait", arguments = {{ ids = ["/root/maker"] }} }}]
+        [[scene.turn]]
+        steps = [{{ call = "send_input", arguments = {{ id = "/root/maker", message = "now" }} }}]
+        [[scene.turn]]
+        steps = [{{ call = "wait", arguments = {{ ids = ["/root/maker"] }} }}]
+        [[scene.turn]]
+        steps = [{{ say = "It is made." }}]
+        "#
+    ))
+    .await
+    .approval(ApprovalPolicy::Untrusted)
+    .sandbox(SandboxPolicy::read_only());
+    let app = app(&stage);
+    let mut first = Client::ready(&app).await;
+    let root = first.thread().await;
+    first.turn(&root, "delegate").await;
+    let question = "item/fileChange/requestApproval";
+    first.asked(question).await;
+    let mut second = Client::ready(&app).await;
+    second
+        .call("thread/resume", json!({"threadId": root}))
+        .await
+        .unwrap();
+    let mut all = second.all_until(question).await;
+    let asked = all.last().unwrap().clone();
+    let begun = of_item(&all, "item/started", "patch_c");
+    assert_eq!(begun.len(), 1);
+    assert_eq!(begun[0]["changes"][0]["diff"], "all of it\n");
+    second
+        .respond(&asked["id"], json!({"decision": "accept"}))
+        .await;
+    loop {
+        all.extend(second.all_until("turn/completed").await);
+        if all.last().unwrap()["params"]["threadId"] == json!(root) {
+            break;
+        }
+    }
+    assert_eq!(of_item(&all, "item/started", "patch_c").len(), 1);
+    let ended = of_item(&all, "item/completed", "patch_c");
+    assert_eq!(ended.len(), 1);
+    assert_eq!(ended[0]["status"], "completed");
+    assert_eq!(stage.read("made"), "all of it\n");
+    first.leave().await;
+    second.leave().await;
+    app.end().await;
+}
