@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 use troupe_process::Launcher;
 
 use crate::config::ServerConfig;
+use crate::oauth::McpLoginStore;
 use crate::server::McpServerHandle;
 use crate::server_set::{McpServerSet, ServerList};
 
@@ -19,6 +20,8 @@ pub struct McpServerPoolDeps {
     /// Where servers are started whose configuration does not say it. It is that of the program
     /// and not of a session, so that sessions in several directories share a server.
     pub cwd: PathBuf,
+    /// Where the logins at servers are kept; without it nobody is logged in anywhere.
+    pub logins: Option<McpLoginStore>,
 }
 
 /// Owns the servers. They end with it.
