@@ -5,6 +5,7 @@ mod backends;
 mod host_services;
 mod offers;
 mod prepared;
+mod prompt_commands;
 mod role_servers;
 mod servers;
 mod session_factory;

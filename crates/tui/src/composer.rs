@@ -9,7 +9,7 @@ mod vim;
 use std::collections::BTreeMap;
 
 pub use buffer::EditBuffer;
-pub use completion::{CompletionKind, CompletionList};
+pub use completion::{CompletionKind, CompletionList, CompletionNames};
 pub use history::PromptHistory;
 pub use vim::{VimMode, VimState};
 

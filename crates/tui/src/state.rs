@@ -122,6 +122,9 @@ pub struct AppState {
     pub results: BTreeMap<AgentId, Result<Box<TaskResult>, String>>,
     /// What a child can be made from.
     pub roles: Vec<RoleCard>,
+    /// Prompts that can be called with `/name`.
+    pub prompt_commands: Vec<String>,
+    commands_asked: bool,
     pub waiting: Vec<WaitingMessage>,
     pub overlays: Vec<ScreenOverlay>,
     /// A plan was proposed, and the three answers are offered.
@@ -164,6 +167,8 @@ impl AppState {
             followed: BTreeSet::new(),
             results: BTreeMap::new(),
             roles: Vec::new(),
+            prompt_commands: Vec::new(),
+            commands_asked: false,
             waiting: Vec::new(),
             overlays: Vec::new(),
             plan_offered: false,
@@ -228,6 +233,7 @@ impl AppState {
             force_reload: false,
         });
         match prompt {
+            Some(prompt) if images.is_empty() => self.prompt_line(prompt),
             Some(prompt) => self.send_with_images(prompt, images),
             None if self.settings.show_tooltips => self.say(TIP),
             None => {}

@@ -28,9 +28,23 @@ pub struct CompletionList {
     pub chosen: usize,
 }
 
+/// What can be completed to, beside the screen's own commands.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct CompletionNames<'a> {
+    /// Prompts that are called by name.
+    pub commands: &'a [String],
+    pub files: &'a [String],
+    pub skills: &'a [String],
+}
+
 impl CompletionList {
     /// Returns what is offered for the word before the cursor.
-    pub fn at(text: &str, cursor: usize, files: &[String], skills: &[String]) -> Option<Self> {
+    pub fn at(text: &str, cursor: usize, names: CompletionNames<'_>) -> Option<Self> {
+        let CompletionNames {
+            commands,
+            files,
+            skills,
+        } = names;
         let before = &text[..cursor];
         let start = before.rfind(char::is_whitespace).map_or(0, |at| {
             at + before[at..].chars().next().map_or(0, char::len_utf8)
@@ -38,6 +52,7 @@ impl CompletionList {
         let word = &before[start..];
         let (kind, rows) = if start == 0 && word.starts_with('/') {
             let names = COMMANDS.iter().map(|command| command.name);
+            let names = names.chain(commands.iter().map(String::as_str));
             let starting = names.filter(|name| name.starts_with(&word[1..]));
             (
                 CompletionKind::Command,
@@ -100,7 +115,13 @@ mod tests {
     #[test]
     fn words_offer_commands_and_files() {
         let files = ["src/lex.rs".to_owned(), "docs/my file.md".to_owned()];
-        let at = |text: &str| CompletionList::at(text, text.len(), &files, &[]);
+        let commands = ["mcp__ore__dig".to_owned()];
+        let names = CompletionNames {
+            commands: &commands,
+            files: &files,
+            skills: &[],
+        };
+        let at = |text: &str| CompletionList::at(text, text.len(), names);
         let file = at("look at @lex").unwrap();
         assert_eq!(
             (file.kind, file.range.clone()),
@@ -110,6 +131,7 @@ mod tests {
         assert_eq!(at("@myfile").unwrap().replacement(), "\"docs/my file.md\" ");
         let command = at("/compa").unwrap();
         assert_eq!(command.replacement(), "/compact ");
+        assert_eq!(at("/mcp__").unwrap().replacement(), "/mcp__ore__dig ");
         assert_eq!(at("say /compact"), None);
         assert_eq!(at("a@b "), None);
     }

@@ -5,7 +5,7 @@ use troupe_protocol::approval::ReviewDecision;
 use troupe_protocol::{AgentId, Op};
 
 use super::{AppState, LinePurpose, PagerBody, PagerView, PickerKind, ScreenOverlay};
-use crate::composer::{CompletionKind, CompletionList};
+use crate::composer::{CompletionKind, CompletionList, CompletionNames};
 use crate::effect::Effect;
 use crate::keys::{KeyAction, KeyContext, KeyStroke};
 use crate::limits::{QUESTION_DEAF_MS, QUESTION_STANDING_MS, TWICE_MS};
@@ -260,11 +260,23 @@ impl AppState {
             self.effects
                 .push(Effect::ListFiles(self.working_directory()));
         }
+        let is_command = text.starts_with('/');
+        // Asked for anew each time a line begins like one.
+        let asks = is_command && !self.commands_asked;
+        self.commands_asked = is_command;
         if self.composer.is_normal() {
             self.composer.completion = None;
             return;
         }
-        self.composer.completion = CompletionList::at(text, cursor, &self.files, &skills);
+        let names = CompletionNames {
+            commands: &self.prompt_commands,
+            files: &self.files,
+            skills: &skills,
+        };
+        self.composer.completion = CompletionList::at(text, cursor, names);
+        if asks {
+            self.ask(TreeRequest::Commands);
+        }
     }
 
     /// Does what a key of the conversation does.

@@ -9,7 +9,7 @@ use troupe_protocol::session::TurnOverrides;
 use troupe_protocol::undo::UndoRequest;
 
 use super::{AppState, PagerBody, PagerView, PickerKind, PickerView, ScreenOverlay};
-use crate::commands::{SlashAction, slash_command};
+use crate::commands::{SlashAction, is_own_command, slash_command};
 use crate::effect::Effect;
 use crate::keys::KeyAction;
 use crate::run::NextSession;
@@ -24,6 +24,11 @@ impl AppState {
     pub(super) fn slash(&mut self, line: &str) {
         let (action, argument) = match slash_command(line) {
             Ok(found) => found,
+            // It may be a prompt that somebody wrote down, or that a server offers.
+            Err(_) if !is_own_command(line) => {
+                self.ask(TreeRequest::FillCommand(line.to_owned()));
+                return;
+            }
             Err(why) => {
                 self.say(why);
                 return;
