@@ -69,6 +69,8 @@ mod models;
 mod partial;
 #[path = "it/plan.rs"]
 mod plan;
+#[path = "it/prompts.rs"]
+mod prompts;
 #[path = "it/proto.rs"]
 mod proto;
 #[path = "it/review.rs"]

@@ -69,7 +69,7 @@ pub enum McpLoginError {
     HasToken { server: String, variable: String },
     #[error("port {port} of this machine cannot be used: {error}")]
     NoPort { port: u16, error: std::io::Error },
-    #[error("{server} says nothing of logins: {error}")]
+    #[error("{server} did not say how to log in: {error}")]
     NoLogins { server: String, error: String },
     #[error(
         "{server} takes no new clients: {error}\nRegister one there that comes back to \
@@ -232,6 +232,11 @@ pub(crate) fn shown(error: &AuthError) -> String {
         | AuthError::TokenExchangeFailed(reason)
         | AuthError::TokenRefreshFailed(reason)
         | AuthError::CredentialStoreError(reason) => reason.clone(),
+        // Its causes are lines of their own.
+        AuthError::MetadataError(reason) => {
+            let parts = reason.split("Caused by:").map(str::trim);
+            parts.collect::<Vec<_>>().join(": ")
+        }
         AuthError::HttpError(error) => crate::plain::chain(error),
         other => other.to_string(),
     };

@@ -272,7 +272,7 @@ fn what_cannot_be_logged_in_to_is_said() {
         .failed_with(1);
     assert!(
         run.stderr
-            .starts_with("troupe: ore says nothing of logins: "),
+            .starts_with("troupe: ore did not say how to log in: "),
         "{}",
         run.stderr
     );
