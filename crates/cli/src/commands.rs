@@ -50,11 +50,9 @@ pub fn run(cli: Cli) -> Outcome {
         layers,
         command,
     } = cli;
-    if command.as_ref().is_none_or(needs_no_configuration) {
-        overrides.check_keys()?;
-        if layers.strict_config {
-            check_configuration(&overrides, &layers)?;
-        }
+    overrides.check_keys()?;
+    if layers.strict_config && command.as_ref().is_none_or(needs_no_configuration) {
+        check_configuration(&overrides, &layers)?;
     }
     match command {
         None if is_at_terminal() => exec::open_new(ScreenCli::default(), overrides, layers),

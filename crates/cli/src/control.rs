@@ -26,6 +26,7 @@ pub mod request;
 mod server;
 pub mod socket;
 
+pub use feed::command_news;
 pub use request::{ControlAnswer, ControlMode, ControlRequest};
 pub use server::{Guard, serve};
 

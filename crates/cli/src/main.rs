@@ -48,7 +48,7 @@ fn main() -> ExitCode {
     } else {
         match Cli::try_parse() {
             Ok(cli) => diagnostics::begin_by_environment().and_then(|()| commands::run(cli)),
-            Err(error) => unknown_command::screen_or_explain(&error),
+            Err(error) => unknown_command::screen_or_explain(error),
         }
     };
     match outcome {

@@ -7,19 +7,30 @@ use unicode_width::{UnicodeWidthChar as _, UnicodeWidthStr as _};
 
 /// Returns the text without the characters that a terminal acts on; its lines and tabs stay.
 pub fn harmless(text: &str) -> String {
-    let kept = |letter: char| {
+    let mut safe = String::with_capacity(text.len());
+    for letter in text.chars() {
         if letter == '\n' {
-            letter
+            safe.push(letter);
         } else {
-            shown(letter)
+            push_harmless(&mut safe, letter);
         }
-    };
-    text.chars().map(kept).collect()
+    }
+    safe
+}
+
+/// Adds a letter. One that hides or turns others is written as its escape, so that what it was can
+/// be read; what moves the cursor is a mark only, because programs colour their output with it.
+fn push_harmless(safe: &mut String, letter: char) {
+    if is_hidden(letter) {
+        safe.extend(letter.escape_unicode());
+    } else {
+        safe.push(shown(letter));
+    }
 }
 
 /// Returns what is shown in place of one character of a line.
 pub fn shown(letter: char) -> char {
-    if letter.is_control() && letter != '\t' || is_direction(letter) {
+    if letter.is_control() && letter != '\t' || is_hidden(letter) {
         '\u{fffd}'
     } else {
         letter
@@ -54,10 +65,10 @@ pub fn harmless_json(text: &str) -> String {
     safe
 }
 
-/// Tells whether a character changes the order in which others are shown, so that a command
-/// reads otherwise than it runs.
-fn is_direction(letter: char) -> bool {
-    matches!(letter, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+/// Tells whether a character changes the order in which others are shown, or has no width at all, so
+/// that a command reads otherwise than it runs. Joiners are none: scripts and pictures need them.
+fn is_hidden(letter: char) -> bool {
+    matches!(letter, '\u{61c}' | '\u{200b}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{2069}' | '\u{feff}')
 }
 
 /// Returns a text as we made it for a terminal, in which nothing acts on it but our own styles,
@@ -183,7 +194,8 @@ mod tests {
     #[test]
     fn what_turns_the_order_of_letters_around_is_shown_as_such() {
         let turned = harmless("rm \u{202e}txt.sh\u{2066} \u{200f}a\u{61c}");
-        assert_eq!(turned, "rm \u{fffd}txt.sh\u{fffd} \u{fffd}a\u{fffd}");
+        assert_eq!(turned, r"rm \u{202e}txt.sh\u{2066} \u{200f}a\u{61c}");
+        assert_eq!(harmless("a\u{200b}b\u{200d}c"), "a\\u{200b}b\u{200d}c");
         assert_eq!(harmless("שלום"), "שלום");
     }
 

@@ -12,8 +12,8 @@ use crate::screen::is_at_terminal;
 
 /// Takes a command line that names no command for one of the screen, where there is a terminal:
 /// options of a session, and perhaps a prompt. Else says what is wrong with it.
-pub fn screen_or_explain(error: &clap::Error) -> Outcome {
-    let may_be_screen = is_task(error) || error.kind() == ErrorKind::UnknownArgument;
+pub fn screen_or_explain(error: clap::Error) -> Outcome {
+    let may_be_screen = is_task(&error) || error.kind() == ErrorKind::UnknownArgument;
     if is_at_terminal()
         && may_be_screen
         && let Ok(cli) = ScreenCli::try_parse()
@@ -32,8 +32,8 @@ fn is_command(word: &str) -> bool {
 
 /// Says what is wrong with a command line, and ends the program. Who writes a task where a command
 /// belongs is told how to give it; a misspelt command keeps clap's own words.
-pub fn explain(error: &clap::Error) -> ! {
-    if is_task(error) {
+pub fn explain(mut error: clap::Error) -> ! {
+    if is_task(&error) {
         let words: Vec<String> = std::env::args().skip(1).collect();
         let task = words.join(" ");
         tell(&format!(
@@ -41,7 +41,20 @@ pub fn explain(error: &clap::Error) -> ! {
         ));
         std::process::exit(USAGE);
     }
+    if let Some(ContextValue::Strings(mut similar)) = error.remove(ContextKind::SuggestedSubcommand)
+    {
+        similar.retain(|name| !is_abbreviation(name));
+        error.insert(
+            ContextKind::SuggestedSubcommand,
+            ContextValue::Strings(similar),
+        );
+    }
     error.exit()
+}
+
+/// The one letter that stands for `exec` is like any word that has it.
+fn is_abbreviation(name: &str) -> bool {
+    name.len() == 1
 }
 
 /// As for any other argument that cannot be used.
@@ -62,8 +75,7 @@ fn is_task(error: &clap::Error) -> bool {
 /// Tells whether a word looks like the name of a command.
 fn is_misspelt(error: &clap::Error) -> bool {
     match error.get(ContextKind::SuggestedSubcommand) {
-        // The one letter that stands for `exec` is like any word that has it.
-        Some(ContextValue::Strings(similar)) => similar.iter().any(|name| name.len() > 1),
+        Some(ContextValue::Strings(similar)) => !similar.iter().all(|name| is_abbreviation(name)),
         Some(_) => true,
         None => false,
     }

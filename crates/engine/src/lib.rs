@@ -21,6 +21,10 @@
 //! environment, the working directory of the process, configuration files. What a session
 //! needs of the world comes in through [`SessionDeps`].
 
+// Whether the actor's future can be sent is asked through every future below it, down to tokio's
+// sockets; depending on the order in which the compiler looks, that is more than 128 types deep.
+#![recursion_limit = "256"]
+
 mod calls;
 mod context;
 mod conversation;

@@ -301,6 +301,13 @@ impl TreeHandle {
         }
     }
 
+    /// Begins to run the tree of a session without children, so that other programs find it.
+    pub(crate) fn open_to_others(&self) {
+        if !self.is_ephemeral() {
+            self.plant();
+        }
+    }
+
     /// Notes the root's running task while there is no tree. Returns whether there is one.
     pub(crate) fn note_task(&self, task: Option<&SubmissionId>) -> bool {
         let mut seed = self.0.seed();

@@ -128,14 +128,17 @@ impl SessionHost for TreeMembership {
     }
 
     fn question_asked(&self, call_id: &CallId, question: &PendingQuestion) {
-        // The root's own questions are answered where they are asked.
-        if self.agent != AgentId::ROOT {
-            self.report(SessionReport::Asking {
-                agent: self.agent,
-                call_id: call_id.clone(),
-                question: Box::new(question.clone()),
-            });
+        if self.agent == AgentId::ROOT {
+            // The root's own questions are answered where they are asked, and by other programs
+            // of the user, which reach a session as a tree only.
+            self.agents.open_to_others();
+            return;
         }
+        self.report(SessionReport::Asking {
+            agent: self.agent,
+            call_id: call_id.clone(),
+            question: Box::new(question.clone()),
+        });
     }
 
     fn question_answered(&self, call_id: &CallId, word: &InquiryAnswer) {

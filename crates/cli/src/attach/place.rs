@@ -7,7 +7,7 @@ use std::path::Path;
 use troupe_protocol::SessionId;
 use troupe_transport::SessionAddress;
 
-use crate::control::socket::{SocketPath, directory};
+use crate::control::socket::{SocketPath, directory, sockets};
 
 const SUFFIX: &str = ".attach";
 
@@ -33,21 +33,11 @@ impl AttachPlace {
 
 /// Returns the sessions of this home that somebody runs and others can attach to.
 pub fn attachable(home: &Path) -> io::Result<Vec<SessionId>> {
-    let entries = match std::fs::read_dir(directory(home)) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
-        entries => entries?,
-    };
     let mut found = Vec::new();
-    for entry in entries {
-        let name = entry?.file_name();
-        let name = name.to_string_lossy();
-        let Some(id) = name.strip_suffix(SUFFIX).and_then(|id| id.parse().ok()) else {
-            continue;
-        };
+    for id in sockets(home, SUFFIX)? {
         if AttachPlace::of(home, id)?.is_live() {
             found.push(id);
         }
     }
-    found.sort_unstable();
     Ok(found)
 }

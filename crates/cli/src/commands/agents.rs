@@ -17,6 +17,7 @@ mod open;
 mod print_answer;
 mod result;
 pub mod screen;
+mod session_feed;
 mod show;
 mod tree_listing;
 

@@ -273,7 +273,7 @@ async fn list(store: &dyn SessionStore, arguments: SessionsListArguments) -> Out
         print(&listing::table(&sessions, from, columns))?;
     }
     if let Some(cursor) = page.next {
-        tell(&format!("more: --cursor {cursor}"));
+        tell(&format!("more: troupe sessions list --cursor {cursor}"));
     } else if sessions.is_empty() {
         tell("no sessions");
     }

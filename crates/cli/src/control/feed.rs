@@ -76,7 +76,7 @@ impl OutputFeeder {
 async fn tell_of(events: &EventTap, sink: &mut (impl AsyncWrite + Unpin)) -> io::Result<()> {
     let mut events = events.after(events.last_seq());
     while let Some(event) = events.next().await {
-        if let Some(news) = of_command(&event.msg) {
+        if let Some(news) = command_news(&event.msg) {
             line::write(&mut *sink, &news).await?;
         }
     }
@@ -84,7 +84,7 @@ async fn tell_of(events: &EventTap, sink: &mut (impl AsyncWrite + Unpin)) -> io:
 }
 
 /// Returns what an event tells of a running command.
-fn of_command(msg: &EventMsg) -> Option<CommandNews> {
+pub fn command_news(msg: &EventMsg) -> Option<CommandNews> {
     match msg {
         EventMsg::ItemStarted {
             item: TurnItem::CommandExecution(item),

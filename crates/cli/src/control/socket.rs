@@ -20,8 +20,34 @@ pub fn directory(home: &Path) -> PathBuf {
     home.join("run")
 }
 
+const SUFFIX: &str = ".sock";
+
 fn name(root: SessionId) -> String {
-    format!("{root}.sock")
+    format!("{root}{SUFFIX}")
+}
+
+/// Returns the sessions of this home at whose sockets some process listens or has listened.
+pub fn bound(home: &Path) -> io::Result<Vec<SessionId>> {
+    sockets(home, SUFFIX)
+}
+
+/// Returns the sessions that have a socket with this ending in its name.
+pub fn sockets(home: &Path, suffix: &str) -> io::Result<Vec<SessionId>> {
+    let entries = match fs::read_dir(directory(home)) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+        entries => entries?,
+    };
+    let mut found = Vec::new();
+    for entry in entries {
+        let name = entry?.file_name();
+        let name = name.to_string_lossy();
+        found.extend(
+            name.strip_suffix(suffix)
+                .and_then(|id| id.parse::<SessionId>().ok()),
+        );
+    }
+    found.sort_unstable();
+    Ok(found)
 }
 
 /// A listening socket. Dropping it removes the file.

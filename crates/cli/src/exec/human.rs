@@ -282,12 +282,12 @@ impl HumanOutput {
 
     fn command(&self, item: &CommandExecutionItem) -> String {
         let Some(outcome) = &item.outcome else {
-            return format!("  {}\n", self.style.red("declined"));
+            return format!("  {}\n", self.style.red("not run"));
         };
         let mut text = self.excerpt(&outcome.aggregated_output);
         let seconds = seconds(outcome.duration_ms);
         let end = match (item.status, outcome.exit_code) {
-            (WorkStatus::Declined, _) => self.style.red("declined"),
+            (WorkStatus::Declined, _) => self.style.red("not run"),
             (_, None) => self
                 .style
                 .dim(&format!("goes on in the background after {seconds}")),
@@ -333,7 +333,7 @@ impl HumanOutput {
                 // What follows is for the model: what it should do instead.
                 let (why, _) = item.stderr.split_once(". ").unwrap_or((&item.stderr, ""));
                 let by_rule = why.starts_with("refused by").then_some(why);
-                let line = self.style.red(by_rule.unwrap_or("declined"));
+                let line = self.style.red(by_rule.unwrap_or("not changed"));
                 add(&mut text, &format!("  {line}"));
             }
             WorkStatus::Failed => {
@@ -531,7 +531,8 @@ fn compact(arguments: &serde_json::Value) -> String {
 
 /// Shortens a line, and removes what would move the terminal's cursor.
 fn cut(line: &str) -> String {
-    let mut letters = line.chars().map(terminal::shown);
+    let line = terminal::harmless(line);
+    let mut letters = line.chars();
     let mut shown: String = letters.by_ref().take(SHOWN_LINE_CHARS_MAX).collect();
     if letters.next().is_some() {
         shown.push('…');

@@ -5,6 +5,7 @@ use std::collections::{HashSet, VecDeque};
 
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
+use troupe_protocol::event::TextDelta;
 use troupe_protocol::{CallId, EventMsg, PendingQuestion, TurnItem};
 use unicode_width::{UnicodeWidthChar as _, UnicodeWidthStr as _};
 
@@ -29,9 +30,17 @@ pub struct LiveStatus {
     open_questions: HashSet<CallId>,
 }
 
+/// What the model writes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum ModelOutput {
+    Reasoning,
+    Answer,
+}
+
 #[derive(Debug)]
 struct ModelActivity {
     since_ms: i64,
+    output: ModelOutput,
     received_bytes: u64,
     tail: TextTail,
 }
@@ -48,13 +57,11 @@ impl LiveStatus {
     pub fn apply(&mut self, msg: &EventMsg, now_ms: i64) {
         match msg {
             EventMsg::TurnStarted(_) | EventMsg::ResponseCompleted { .. } => self.think(now_ms),
-            EventMsg::AgentMessageContentDelta(delta)
-            | EventMsg::PlanDelta(delta)
-            | EventMsg::ReasoningContentDelta(delta)
-            | EventMsg::ReasoningRawContentDelta(delta) => {
-                if let Some(thinking) = &mut self.thinking {
-                    thinking.take(&delta.delta, delta.snapshot);
-                }
+            EventMsg::AgentMessageContentDelta(delta) | EventMsg::PlanDelta(delta) => {
+                self.receive(ModelOutput::Answer, delta);
+            }
+            EventMsg::ReasoningContentDelta(delta) | EventMsg::ReasoningRawContentDelta(delta) => {
+                self.receive(ModelOutput::Reasoning, delta);
             }
             EventMsg::ExecCommandOutputDelta(delta) => {
                 let of = |command: &&mut RunningCommand| command.call_id == delta.call_id;
@@ -73,6 +80,12 @@ impl LiveStatus {
                 self.roster.apply(change, now_ms);
             }
             _ => self.question(msg),
+        }
+    }
+
+    fn receive(&mut self, output: ModelOutput, delta: &TextDelta) {
+        if let Some(thinking) = &mut self.thinking {
+            thinking.take(output, &delta.delta, delta.snapshot);
         }
     }
 
@@ -108,6 +121,7 @@ impl LiveStatus {
     fn think(&mut self, now_ms: i64) {
         self.thinking = Some(ModelActivity {
             since_ms: now_ms,
+            output: ModelOutput::Reasoning,
             received_bytes: 0,
             tail: TextTail::default(),
         });
@@ -148,7 +162,8 @@ impl LiveStatus {
     }
 
     fn status(&self, now_ms: i64) -> Option<String> {
-        let at_work = self.roster.at_work().len();
+        let queued = self.roster.queued();
+        let at_work = self.roster.at_work().len() - queued;
         let own = match (self.commands.back(), &self.thinking) {
             (Some(command), _) => Some(command.status(self.commands.len(), now_ms)),
             (None, Some(thinking)) => Some(thinking.status(now_ms)),
@@ -158,6 +173,11 @@ impl LiveStatus {
             0 => None,
             1 => Some("1 agent at work".to_owned()),
             _ => Some(format!("{at_work} agents at work")),
+        };
+        let agents = match (agents, queued) {
+            (agents, 0) => agents,
+            (Some(agents), queued) => Some(format!("{agents}, {queued} queued")),
+            (None, queued) => Some(format!("{queued} queued")),
         };
         let asks = match self.open_questions.len() {
             0 => None,
@@ -174,10 +194,14 @@ impl LiveStatus {
 }
 
 impl ModelActivity {
-    fn take(&mut self, text: &str, is_whole: bool) {
+    fn take(&mut self, output: ModelOutput, text: &str, is_whole: bool) {
         if is_whole {
             self.tail.clear();
             self.received_bytes = 0;
+        }
+        if self.output != output {
+            self.output = output;
+            self.tail.push("\n");
         }
         self.received_bytes += text.len() as u64;
         self.tail.push(text);
@@ -185,9 +209,13 @@ impl ModelActivity {
 
     fn status(&self, now_ms: i64) -> String {
         let seconds = elapsed(self.since_ms, now_ms);
+        let does = match self.output {
+            ModelOutput::Reasoning => "thinking",
+            ModelOutput::Answer => "answering",
+        };
         match self.received_bytes / BYTES_PER_TOKEN {
-            0 => format!("thinking {seconds} s"),
-            tokens => format!("thinking {seconds} s · about {tokens} tokens"),
+            0 => format!("{does} {seconds} s"),
+            tokens => format!("{does} {seconds} s · about {tokens} tokens"),
         }
     }
 }
@@ -265,11 +293,7 @@ fn wrapped(line: &str, width: usize) -> Vec<String> {
 
 /// Returns a line without what a terminal acts on.
 fn harmless(line: &str) -> String {
-    let shown = |letter| match letter {
-        '\t' => ' ',
-        letter => terminal::shown(letter),
-    };
-    line.chars().map(shown).collect()
+    terminal::harmless(line).replace('\t', " ")
 }
 
 /// Returns the line without what a terminal acts on, cut with `…` where it would not fit.

@@ -23,7 +23,9 @@ impl std::fmt::Display for PromptError {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Self::Missing => f.write_str("no prompt: give it as an argument or on standard input"),
-            Self::Empty => f.write_str("the prompt is empty"),
+            Self::Empty => {
+                f.write_str("the prompt is empty; say what is to be done: troupe exec \"…\"")
+            }
             Self::TooLong => write!(
                 f,
                 "the prompt is longer than {INPUT_CHARS_MAX} characters; put what is long into a \

@@ -14,24 +14,21 @@ pub fn findings(output: &ReviewOutput, cwd: &Path) -> String {
         text += &one(finding, cwd);
         text.push('\n');
     }
-    let verdict = [&output.overall_correctness, &output.overall_explanation];
-    let verdict: Vec<&str> = verdict
-        .into_iter()
-        .map(|part| part.trim())
-        .filter(|part| !part.is_empty())
-        .collect();
     let count = match output.findings.len() {
+        // Where there was nothing to judge, the explanation is all there is to say.
+        0 if output.overall_correctness.trim().is_empty() => String::new(),
         0 => "no findings".to_owned(),
         1 => "1 finding".to_owned(),
         count => format!("{count} findings"),
     };
-    // A string takes everything.
-    let _ = writeln!(
-        text,
-        "{}",
-        [&[count.as_str()], &*verdict].concat().join("; ")
-    );
-    text
+    let parts = [
+        &count,
+        &output.overall_correctness,
+        &output.overall_explanation,
+    ];
+    let parts = parts.map(|part| part.trim());
+    let said: Vec<&str> = parts.into_iter().filter(|part| !part.is_empty()).collect();
+    text + &said.join("; ") + "\n"
 }
 
 fn one(finding: &ReviewFinding, cwd: &Path) -> String {
@@ -116,6 +113,19 @@ mod tests {
             }),
             expect![[r#"
                 no findings; patch is correct
+            "#]],
+        );
+    }
+
+    #[test]
+    fn where_there_was_nothing_to_review_only_that_is_said() {
+        check(
+            json!({
+                "findings": [], "overall_correctness": "", "overall_explanation": "Nothing here.",
+                "overall_confidence_score": 0.0,
+            }),
+            expect![[r#"
+                Nothing here.
             "#]],
         );
     }

@@ -22,7 +22,7 @@ pub struct RosterEntry {
     end: Option<OutcomeClass>,
     /// Taken off the tree, by somebody who had dealt with it.
     is_pruned: bool,
-    /// When its present work was asked for, by the reader's clock.
+    /// When its present work began, or was asked for while it is queued, by the reader's clock.
     pub since_ms: i64,
 }
 
@@ -81,6 +81,9 @@ impl RosterEntry {
         if is_over(&self.status) && !is_over(status) {
             self.since_ms = now_ms;
             self.end = None;
+        }
+        if is_queued(&self.status) && !is_over(status) {
+            self.since_ms = now_ms;
         }
         self.end = class(status).or(self.end);
         self.status = status.clone();
@@ -167,6 +170,11 @@ impl AgentRoster {
         self.paths(|known| !is_over(&known.status))
     }
 
+    /// Counts the agents that wait for their turn to run.
+    pub fn queued(&self) -> usize {
+        self.paths(|known| is_queued(&known.status)).len()
+    }
+
     /// Returns the paths of agents whose last task failed.
     pub fn failed(&self) -> Vec<&str> {
         self.paths(RosterEntry::has_failed)
@@ -176,6 +184,10 @@ impl AgentRoster {
         let agents = self.0.values().filter(|known| wanted(known));
         agents.map(|known| known.path.as_str()).collect()
     }
+}
+
+fn is_queued(status: &AgentStatus) -> bool {
+    matches!(status, AgentStatus::Queued { .. })
 }
 
 /// Tells whether an agent with this status does nothing, and is not about to.

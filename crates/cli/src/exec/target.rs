@@ -153,7 +153,11 @@ pub async fn last(
     let newest = page.sessions.first().map(|session| session.id);
     newest.ok_or_else(|| {
         CommandFailure::not_started(anyhow::Error::msg(match cwd {
-            Some(cwd) => format!("no session has worked in {} yet; try --all", cwd.display()),
+            Some(cwd) => format!(
+                "no session has worked in {} yet; `troupe sessions list --all` shows those of \
+                 other directories",
+                cwd.display()
+            ),
             None => "there is no session yet".to_owned(),
         }))
     })

@@ -628,7 +628,7 @@ fn a_running_session_without_agents_is_followed_to_its_end() {
         r#"
 [[scene]]
 [[scene.turn]]
-steps = [{ call = "shell_command", arguments = { command = "until test -e go; do sleep 0.05; done; echo arrived" } }]
+steps = [{ call = "shell_command", arguments = { command = "echo begun; until test -e go; do sleep 0.05; done; echo arrived" } }]
 [[scene.turn]]
 steps = [{ say = "I waited for it." }]
 "#,
@@ -636,12 +636,16 @@ steps = [{ say = "I waited for it." }]
     let mut run = Watched::start(&machine, &["exec", "--json", "wait"]);
     run.until(|line| line["type"] == "item.started");
     let follower = machine.troupe(&["agents", "logs", "--follow"]).spawn();
-    let follower = follower.unwrap();
+    let mut follower = follower.unwrap();
+    let lines = BufReader::new(follower.stdout.take().unwrap()).lines();
+    let mut lines = lines.map(Result::unwrap);
+    assert!(lines.any(|line| line.starts_with("$ ") && line.contains("until test -e go")));
+    assert_eq!(lines.next().unwrap(), "  │ begun");
     machine.write("project/go", "");
     let (_, code) = run.rest();
     assert_eq!(code, Some(0));
-    let log = Run::of(&follower.wait_with_output().unwrap()).succeeded();
-    assert!(log.stdout.contains("I waited for it."), "{log:#?}");
+    assert!(lines.any(|line| line.contains("I waited for it.")));
+    assert!(follower.wait().unwrap().success());
     // Also when it is over, by its name.
     let listed = machine.run(&["sessions", "list", "--json"]).succeeded();
     let id = listed.lines()[0]["id"].as_str().unwrap().to_owned();

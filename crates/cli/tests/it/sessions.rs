@@ -122,7 +122,11 @@ fn what_was_said_is_found() {
     assert_eq!(hits[0]["snippet"], "Pears it is.");
     let run = search(&["it is", "-n", "1"]).succeeded();
     assert!(run.stdout.starts_with(&pears[..8]), "{run:?}");
-    let cursor = run.stderr.trim().strip_prefix("more: --cursor ").unwrap();
+    let cursor = run
+        .stderr
+        .trim()
+        .strip_prefix("more: add --cursor ")
+        .unwrap();
     let run = search(&["it is", "--cursor", cursor]).succeeded();
     assert!(run.stdout.starts_with(&apples[..8]), "{run:?}");
     machine.run(&["sessions", "archive", &apples]).succeeded();

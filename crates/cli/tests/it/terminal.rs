@@ -218,6 +218,34 @@ fn a_grandchild_asks_the_person_at_the_terminal_and_goes_on_with_the_answer() {
 }
 
 #[test]
+fn a_question_at_a_terminal_can_be_answered_from_another_one() {
+    let machine = Machine::playing(
+        r#"
+[[scene]]
+[[scene.turn]]
+steps = [{ call = "shell_command", arguments = { command = "echo out > ../out", sandbox_permissions = "require_escalated", justification = "May I?" } }]
+[[scene.turn]]
+steps = [{ say = "Done." }]
+"#,
+    );
+    let asking = Terminal::running(&machine, &["exec", "write it"]);
+    asking.shows(&["asks to run a command", "[n] no"]);
+    let deadline = Instant::now() + PATIENCE;
+    let question = loop {
+        let listed = machine.run(&["agents", "answer", "--json"]).succeeded();
+        let listed: serde_json::Value = serde_json::from_str(&listed.stdout).unwrap();
+        if let Some(question) = listed["questions"][0]["id"].as_str() {
+            break question.to_owned();
+        }
+        assert!(Instant::now() < deadline, "it is never listed");
+    };
+    let answer = ["agents", "answer", &question, "approve"];
+    machine.run(&answer).succeeded();
+    asking.shows(&["exit 0"]);
+    assert!(machine.path("out").exists());
+}
+
+#[test]
 fn ctrl_c_is_heard_at_a_question_which_shows_every_letter_of_what_is_asked() {
     let machine = Machine::playing(
         r#"

@@ -4,7 +4,7 @@ use std::io::{BufRead, BufReader};
 
 use serde_json::Value;
 
-use crate::machine::Machine;
+use crate::machine::{Machine, Run};
 use crate::watched::Watched;
 
 /// A child that has written half when it stops answering.
@@ -264,7 +264,32 @@ fn what_nobody_answers_in_time_is_refused() {
     assert!(run.stderr.contains("agent /root/push refused"), "{run:#?}");
     assert!(!machine.path("out").exists());
     let none = machine.run(&["agents", "answer"]).succeeded();
-    assert_eq!(none.stderr, "nobody asks anything\n");
+    assert_eq!(none.stderr, "no running session asks anything\n");
+}
+
+#[test]
+fn a_question_is_listed_whatever_else_ran_in_its_directory_or_where_the_reader_is() {
+    let machine = Machine::playing(WISH);
+    let wait = ["-c", "headless_approvals=wait", "exec", "--json", "alone"];
+    let mut run = Watched::start(&machine, &wait);
+    run.until(|line| line["item"]["type"] == "error");
+    // A later tree of the same directory, which asks nothing any more.
+    let refuse = ["-c", "headless_approvals=refuse", "exec", "delegate"];
+    machine.run(&refuse).succeeded();
+
+    let open = machine.run(&["agents", "answer"]).succeeded();
+    assert!(open.stdout.contains("echo out > ../out"), "{open:#?}");
+    let elsewhere = machine.path("elsewhere");
+    std::fs::create_dir(&elsewhere).unwrap();
+    let mut listing = machine.troupe(&["agents", "answer", "--json"]);
+    let listed = Run::of(&listing.current_dir(elsewhere).output().unwrap()).succeeded();
+    let listed: Value = serde_json::from_str(&listed.stdout).unwrap();
+    let id = listed["questions"][0]["id"].as_str().unwrap();
+    machine
+        .run(&["agents", "answer", id, "approve"])
+        .succeeded();
+    assert_eq!(run.rest().1, Some(0));
+    assert!(machine.path("out").exists());
 }
 
 #[test]

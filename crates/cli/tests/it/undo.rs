@@ -50,7 +50,7 @@ fn the_last_turn_is_taken_back_and_that_too_without_a_model() {
     let run = undo(&[]).failed_with(1);
     assert!(
         run.stderr
-            .starts_with("no turn is known to have changed files"),
+            .starts_with("nothing is left to undo: every turn that changed files is undone"),
         "{run:?}"
     );
     machine.write("project/a", "mine\n");

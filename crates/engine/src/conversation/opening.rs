@@ -28,6 +28,9 @@ use crate::resume::{MISSING_ANSWER, ResumedState, UnfinishedWork, fold};
 const CRASH_ANSWER: &str =
     "aborted: the engine stopped while this call ran; what it did up to then is not known";
 
+/// What a person reads when a session is resumed whose engine did not end by itself.
+const KILLED_NOTE: &str = "Troupe was killed during the last task; everything up to then is kept";
+
 /// What a call is answered with that waited for a person when the engine stopped.
 const UNDECIDED_ANSWER: &str = "aborted: the engine stopped while this call waited for the user's \
     answer; it did not run and nothing was decided; make the call again if it is still needed, so \
@@ -282,10 +285,7 @@ impl Conversation {
                 response_id: self.ledgers.last_response_id(),
             })],
         )?;
-        Ok(Some(format!(
-            "the engine stopped while task {task} ran; it is marked as aborted, and what was \
-             recorded of it is kept"
-        )))
+        Ok(Some(KILLED_NOTE.to_owned()))
     }
 
     /// Takes a new configuration and keeps the conversation.

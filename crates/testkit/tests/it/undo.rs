@@ -156,7 +156,7 @@ async fn what_a_patch_changed_is_taken_back_and_that_too_after_a_resume() {
         &completed,
         expect![[r#"
         success false
-        no turn is known to have changed files; what commands change is seen in a git repository only
+        nothing is left to undo: every turn that changed files is undone already; `troupe undo --redo` brings the last one back
     "#]],
     );
     let completed = undo(&mut actor, redo()).await;
@@ -499,7 +499,7 @@ async fn a_turn_that_a_crash_cut_off_is_taken_back() {
         restored edited
         removed ignored
         removed new
-        note s2 was cut off by a crash: what changed since it began counts as its work
+        note Troupe was killed during a turn: everything that changed since that turn began counts as its work
     "#]],
     );
     assert_eq!(files(&stage.cwd()), before);

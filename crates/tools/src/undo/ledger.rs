@@ -72,6 +72,11 @@ pub enum NothingToUndo {
     )]
     NoTurn,
     #[error(
+        "nothing is left to undo: every turn that changed files is undone already; `troupe undo \
+         --redo` brings the last one back"
+    )]
+    AllUndone,
+    #[error(
         "nothing can be taken back: {turn_id} ran commands, and what they changed is not known ({why})"
     )]
     Unknown { turn_id: SubmissionId, why: String },
@@ -195,12 +200,14 @@ impl UndoLedger {
         let done: Vec<_> = done.collect();
         let available = done.len();
         if available == 0 {
-            return Err(self.unknown.last().map_or(NothingToUndo::NoTurn, |turn| {
-                NothingToUndo::Unknown {
+            return Err(match self.unknown.last() {
+                Some(turn) => NothingToUndo::Unknown {
                     turn_id: turn.turn_id.clone(),
                     why: turn.why.clone(),
-                }
-            }));
+                },
+                None if self.entries.is_empty() => NothingToUndo::NoTurn,
+                None => NothingToUndo::AllUndone,
+            });
         }
         if wanted == 0 || wanted as usize > available {
             return Err(NothingToUndo::TooMany { wanted, available });

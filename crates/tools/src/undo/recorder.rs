@@ -22,6 +22,10 @@ use crate::environment::Variables;
 use crate::policy::SandboxChoice;
 use crate::safety::{self, SafetyJudgement};
 
+/// What is said of a turn whose end nobody has recorded.
+const CUT_OFF_NOTE: &str = "Troupe was killed during a turn: everything that changed since that \
+                            turn began counts as its work";
+
 /// Where snapshots are, for all sessions of a home.
 #[derive(Debug)]
 pub(crate) struct SnapshotHome {
@@ -180,10 +184,7 @@ impl UndoRecorder {
                     files.clone()
                 }
                 KnownChanges::CutOff(cut) => {
-                    notes.push(format!(
-                        "{} was cut off by a crash: what changed since it began counts as its work",
-                        turn.turn_id
-                    ));
+                    notes.push(CUT_OFF_NOTE.to_owned());
                     let tree = cut.tree.as_ref();
                     let root = work_root(cwd);
                     let settled = settle(&self.snapshots, &root, tree, &cut.touched, &mut notes);

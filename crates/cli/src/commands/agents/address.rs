@@ -1,8 +1,10 @@
 //! Which agent of which tree a person means.
 
+use std::collections::HashSet;
+
 use anyhow::anyhow;
 use troupe_protocol::{AgentId, SessionId};
-use troupe_store::{ListQuery, SessionStore, StoreError};
+use troupe_store::{ListQuery, SessionStore, SessionSummary, StoreError};
 use troupe_tree::AgentAddressError;
 
 use super::CommandSite;
@@ -87,6 +89,29 @@ pub async fn lone_session(
     Ok(is_lone.then_some(session))
 }
 
+/// Finds a session by its id, the beginning of it, or its name.
+pub async fn session(site: &CommandSite, text: &str) -> Result<SessionId, CommandFailure> {
+    resolve(site, text)
+        .await
+        .map_err(CommandFailure::not_started)
+}
+
+/// Returns the sessions of this directory that changed last.
+pub async fn sessions_here(site: &CommandSite) -> Result<HashSet<SessionId>, CommandFailure> {
+    let sessions = newest_sessions(site).await?;
+    Ok(sessions.into_iter().map(|session| session.id).collect())
+}
+
+async fn newest_sessions(site: &CommandSite) -> Result<Vec<SessionSummary>, CommandFailure> {
+    let query = ListQuery {
+        cwds: vec![site.cwd.clone()],
+        limit: Some(SESSIONS_SEARCHED_MAX),
+        ..ListQuery::default()
+    };
+    let page = site.store.list(&query).await;
+    Ok(page.map_err(CommandFailure::not_started)?.sessions)
+}
+
 async fn newest_session(site: &CommandSite) -> Result<Option<SessionId>, CommandFailure> {
     let query = ListQuery {
         cwds: vec![site.cwd.clone()],
@@ -116,9 +141,7 @@ pub async fn find_or_none(
             None => Ok(None),
         },
         AgentAddress::There { session, agent } => {
-            let session = resolve(site, session)
-                .await
-                .map_err(CommandFailure::not_started)?;
+            let session = self::session(site, session).await?;
             within(of_session(site, session).await?.tree, agent).map(Some)
         }
         AgentAddress::Either(text) => either(site, text).await.map(Some),
@@ -190,17 +213,7 @@ async fn of_session(site: &CommandSite, session: SessionId) -> Result<AgentTarge
 
 /// Finds the tree of this directory whose session changed last.
 async fn newest(site: &CommandSite) -> Result<Option<LoggedTree>, CommandFailure> {
-    let query = ListQuery {
-        cwds: vec![site.cwd.clone()],
-        limit: Some(SESSIONS_SEARCHED_MAX),
-        ..ListQuery::default()
-    };
-    let page = site
-        .store
-        .list(&query)
-        .await
-        .map_err(CommandFailure::not_started)?;
-    for session in page.sessions {
+    for session in newest_sessions(site).await? {
         let place = site.store.tree_of(session.id).await;
         if let Some(place) = place.map_err(CommandFailure::not_started)? {
             return LoggedTree::read(&site.store, place.root).await.map(Some);

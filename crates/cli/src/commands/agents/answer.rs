@@ -3,14 +3,13 @@
 use anyhow::anyhow;
 use serde_json::json;
 use troupe_protocol::approval::{ReviewDecision, in_full};
-use troupe_protocol::{AgentId, EventMsg};
+use troupe_protocol::{AgentId, EventMsg, SessionId};
 use troupe_store::{ApprovalRow, SessionStore};
 
 use super::address;
-use super::logged_tree::LoggedTree;
 use super::{CommandSite, OutputAudience, print_answer};
 use crate::commands::{print, tell};
-use crate::control::{ControlRequest, client};
+use crate::control::{ControlRequest, client, socket};
 use crate::failure::{CommandExit, CommandFailure, Outcome};
 use crate::terminal;
 
@@ -42,36 +41,35 @@ impl From<AnswerChoice> for ReviewDecision {
     }
 }
 
-/// Lists what is asked in the newest tree of this directory.
+/// A question that waits in a tree that some process runs.
+struct WaitingQuestion {
+    root: SessionId,
+    row: ApprovalRow,
+}
+
+/// Lists what is asked in all trees that run, those of this directory first.
 pub async fn list(site: &CommandSite, shown: OutputAudience) -> Outcome {
-    let Some(target) = address::find_or_none(site, None).await? else {
-        if shown == OutputAudience::Programs {
-            print("{\"questions\":[]}\n")?;
-        }
-        tell(&address::nothing_yet(site));
-        return Ok(CommandExit::Success);
-    };
-    let open = open(site, &target.tree).await?;
+    let waiting = waiting(site, None).await?;
     let text = match shown {
         OutputAudience::Programs => {
             let mut questions = Vec::new();
-            for row in &open {
-                questions.push(object(row, asked(site, row).await?.as_ref()));
+            for question in &waiting {
+                let whole = asked(site, &question.row).await?;
+                questions.push(object(question, whole.as_ref()));
             }
-            let listed = json!({"root": target.tree.root, "questions": questions});
+            let listed = json!({ "questions": questions });
             terminal::harmless_json(&listed.to_string()) + "\n"
         }
         OutputAudience::People => {
-            let root = target.tree.root.short();
             let mut text = String::new();
-            for row in &open {
-                text += &page(&root, row, asked(site, row).await?.as_ref());
+            for question in &waiting {
+                text += &page(question, asked(site, &question.row).await?.as_ref());
             }
             text
         }
     };
-    if open.is_empty() {
-        tell("nobody asks anything");
+    if waiting.is_empty() {
+        tell("no running session asks anything");
     }
     print(&text)?;
     Ok(CommandExit::Success)
@@ -80,50 +78,78 @@ pub async fn list(site: &CommandSite, shown: OutputAudience) -> Outcome {
 /// Answers one question, through the process that runs the tree.
 pub async fn give(
     site: &CommandSite,
-    question: &str,
+    text: &str,
     word: AnswerChoice,
     shown: OutputAudience,
 ) -> Outcome {
-    let (session, question) = match question.split_once(':') {
-        Some((session, question)) if !question.is_empty() && !session.contains('/') => (
-            Some(session).filter(|session| !session.is_empty()),
-            question,
-        ),
-        _ => (None, question),
-    };
-    let target = address::find(site, session).await?;
-    let root = target.tree.root;
-    let open = open(site, &target.tree).await?;
-    let meant: Vec<&ApprovalRow> = open.iter().filter(|row| is_meant(row, question)).collect();
-    let row = match meant.as_slice() {
-        [row] => row,
-        [] => {
-            return Err(CommandFailure::failed(anyhow!(
-                "nothing is asked under {question} in the tree of session {}; `troupe agents \
-                 answer` lists what is",
-                root.short()
-            )));
+    let (session, name) = match text.split_once(':') {
+        Some((session, name)) if !name.is_empty() && !session.contains('/') => {
+            (Some(session).filter(|session| !session.is_empty()), name)
         }
+        _ => (None, text),
+    };
+    let mut meant = waiting(site, session).await?;
+    meant.retain(|question| is_meant(&question.row, name));
+    let question = match meant.as_slice() {
+        [question] => question,
+        [] => return Err(nothing_asked(name, session)),
         several => {
-            let ids: Vec<String> = several.iter().map(|row| id(row)).collect();
+            let names: Vec<String> = several.iter().map(full_id).collect();
             return Err(CommandFailure::failed(anyhow!(
-                "{question} asks several things: {}",
-                ids.join(", ")
+                "several questions are named {name}; say which: {}",
+                names.join(", ")
             )));
         }
     };
-    let whole = asked(site, row).await?;
+    let whole = asked(site, &question.row).await?;
+    check_offered(&question.row, word, whole.as_ref())?;
+    // Also who was told the id by somebody else sees what the word is about, before it counts.
+    if shown == OutputAudience::People {
+        tell(page(question, whole.as_ref()).trim_end());
+    }
+    let request = ControlRequest::Answer {
+        agent: question.row.agent,
+        call_id: question.row.call_id.clone(),
+        decision: word.into(),
+    };
+    let answer = client::ask(site.home.path(), question.root, &request).await;
+    match answer.map_err(CommandFailure::failed)? {
+        Some(answer) => print_answer::print(answer, &request, shown),
+        None => Err(CommandFailure::failed(anyhow!(
+            "no process runs this tree any more, so nobody asks; `troupe agents resume {}` goes \
+             on with it",
+            question.root.short()
+        ))),
+    }
+}
+
+fn nothing_asked(name: &str, session: Option<&str>) -> CommandFailure {
+    let place = match session {
+        Some(session) => format!("the tree of session {session}"),
+        None => "any running session".to_owned(),
+    };
+    CommandFailure::failed(anyhow!(
+        "nothing is asked under {name} in {place}; `troupe agents answer` lists what is"
+    ))
+}
+
+/// Refuses a word that the question does not offer, and a yes to what nobody can read.
+fn check_offered(
+    row: &ApprovalRow,
+    word: AnswerChoice,
+    whole: Option<&EventMsg>,
+) -> Result<(), CommandFailure> {
     if let (
         AnswerChoice::Approve | AnswerChoice::ApproveForSession | AnswerChoice::ApproveAlways,
         None,
-    ) = (word, &whole)
+    ) = (word, whole)
     {
         return Err(CommandFailure::failed(anyhow!(
             "what {} asks cannot be read from its log, so nobody can agree to it; deny it",
             id(row)
         )));
     }
-    if let Some(EventMsg::ExecApprovalRequest(request)) = &whole
+    if let Some(EventMsg::ExecApprovalRequest(request)) = whole
         && !request.offers(word.into())
     {
         let why = if request.is_asked_each_time() {
@@ -136,33 +162,36 @@ pub async fn give(
             id(row)
         )));
     }
-    // Also who was told the id by somebody else sees what the word is about, before it counts.
-    if shown == OutputAudience::People {
-        tell(page(&root.short(), row, whole.as_ref()).trim_end());
-    }
-    let request = ControlRequest::Answer {
-        agent: row.agent,
-        call_id: row.call_id.clone(),
-        decision: word.into(),
-    };
-    let answer = client::ask(site.home.path(), root, &request).await;
-    match answer.map_err(CommandFailure::failed)? {
-        Some(answer) => print_answer::print(answer, &request, shown),
-        None => Err(CommandFailure::failed(anyhow!(
-            "no process runs this tree any more, so nobody asks; `troupe agents resume {}` goes \
-             on with it",
-            root.short()
-        ))),
-    }
+    Ok(())
 }
 
-/// Returns what is asked, as long as somebody runs the tree to ask it.
-async fn open(site: &CommandSite, tree: &LoggedTree) -> Result<Vec<ApprovalRow>, CommandFailure> {
-    if !client::is_there(site.home.path(), tree.root).await {
-        return Ok(Vec::new());
+/// Returns what is asked in the tree of a session, or in all that run: a question stands only as
+/// long as some process is there to take the answer.
+async fn waiting(
+    site: &CommandSite,
+    session: Option<&str>,
+) -> Result<Vec<WaitingQuestion>, CommandFailure> {
+    let home = site.home.path();
+    let roots = if let Some(session) = session {
+        let session = address::session(site, session).await?;
+        let place = site.store.tree_of(session).await;
+        let place = place.map_err(CommandFailure::not_started)?;
+        vec![place.map_or(session, |place| place.root)]
+    } else {
+        let mut roots = socket::bound(home).map_err(CommandFailure::failed)?;
+        let here = address::sessions_here(site).await?;
+        roots.sort_by_key(|root| !here.contains(root));
+        roots
+    };
+    let mut waiting = Vec::new();
+    for root in roots {
+        if client::is_there(home, root).await {
+            let open = site.store.open_approvals(root).await;
+            let open = open.map_err(CommandFailure::failed)?;
+            waiting.extend(open.into_iter().map(|row| WaitingQuestion { root, row }));
+        }
     }
-    let open = site.store.open_approvals(tree.root).await;
-    open.map_err(CommandFailure::failed)
+    Ok(waiting)
 }
 
 /// Returns the id under which the root's clients know a question.
@@ -172,6 +201,11 @@ fn id(row: &ApprovalRow) -> String {
     } else {
         format!("{}#{}", row.path, row.call_id)
     }
+}
+
+/// Returns the id that names a question among those of all sessions.
+fn full_id(question: &WaitingQuestion) -> String {
+    format!("{}:{}", question.root.short(), id(&question.row))
 }
 
 fn is_meant(row: &ApprovalRow, text: &str) -> bool {
@@ -196,18 +230,21 @@ async fn asked(site: &CommandSite, row: &ApprovalRow) -> Result<Option<EventMsg>
 /// Returns a question with everything that an answer is about. Its lines are indented, so that
 /// none of them can be taken for another question, and nothing in them acts on a terminal: what
 /// goes through a pipe mostly ends on one.
-fn page(root: &str, row: &ApprovalRow, whole: Option<&EventMsg>) -> String {
+fn page(question: &WaitingQuestion, whole: Option<&EventMsg>) -> String {
+    let row = &question.row;
     let words = whole.and_then(in_full);
     let words = words.unwrap_or_else(|| format!("cannot be read: {} …", row.what));
-    let mut text = format!("{root}:{}  {}\n", id(row), row.kind.as_str());
+    let mut text = format!("{}  {}\n", full_id(question), row.kind.as_str());
     for line in words.lines() {
         text.extend(["    ", line, "\n"]);
     }
     terminal::harmless(&text)
 }
 
-fn object(row: &ApprovalRow, whole: Option<&EventMsg>) -> serde_json::Value {
+fn object(question: &WaitingQuestion, whole: Option<&EventMsg>) -> serde_json::Value {
+    let row = &question.row;
     json!({
+        "root": question.root,
         "id": id(row),
         "agent_id": row.agent,
         "path": row.path,
@@ -221,15 +258,15 @@ fn object(row: &ApprovalRow, whole: Option<&EventMsg>) -> serde_json::Value {
 #[cfg(test)]
 mod tests {
     use serde_json::json;
-    use troupe_protocol::SessionId;
     use troupe_store::{ApprovalKind, LogPosition, UnixMillis};
 
     use super::*;
 
     #[test]
     fn what_acts_on_a_terminal_is_not_in_a_question_wherever_it_goes() {
+        let session = SessionId::random();
         let row = ApprovalRow {
-            session: SessionId::random(),
+            session,
             agent: AgentId::ROOT,
             path: "/root".to_owned(),
             call_id: "c".into(),
@@ -245,11 +282,12 @@ mod tests {
             "command": ["bash", "-lc", command], "parsed_cmd": [], "available_decisions": [],
         });
         let asked: EventMsg = serde_json::from_value(asked).unwrap();
-        let text = page("1234", &row, Some(&asked));
+        let question = WaitingQuestion { root: session, row };
+        let text = page(&question, Some(&asked));
         let acts = |letter: char| letter != '\n' && letter != terminal::shown(letter);
         assert!(!text.contains(acts), "{text:?}");
         assert!(text.contains("~ fr- mr"), "{text:?}");
-        let listed = terminal::harmless_json(&object(&row, Some(&asked)).to_string());
+        let listed = terminal::harmless_json(&object(&question, Some(&asked)).to_string());
         assert!(!listed.contains(acts), "{listed:?}");
         let read: serde_json::Value = serde_json::from_str(&listed).unwrap();
         assert_eq!(read["request"]["command"][2], command);

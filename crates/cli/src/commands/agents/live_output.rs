@@ -3,25 +3,59 @@
 use troupe_protocol::SessionId;
 
 use super::CommandSite;
+use super::session_feed::SessionFeed;
 use crate::control::client::{self, OutputFeed};
 use crate::control::request::CommandNews;
 use crate::limits::LIVE_LINE_BYTES_MAX;
 use crate::style::TextStyle;
 
-/// The process that runs the tree, as far as it is there and can tell.
+/// The process that runs the agent, as far as it is there and can tell.
 #[derive(Debug, Default)]
 pub struct LiveOutput {
-    feed: Option<OutputFeed>,
+    feed: Option<CommandFeed>,
     /// The line that a command is writing.
     unfinished: String,
 }
 
+/// Who tells of it.
+#[derive(Debug)]
+enum CommandFeed {
+    /// The process that runs the agent's tree.
+    Tree(OutputFeed),
+    /// The process that runs the session, which has no tree.
+    Session(Box<SessionFeed>),
+}
+
+impl CommandFeed {
+    /// Returns the next piece; `None` at the end. Safe to cancel.
+    async fn next(&mut self) -> Option<CommandNews> {
+        match self {
+            Self::Tree(feed) => feed.next().await,
+            Self::Session(feed) => feed.next().await,
+        }
+    }
+}
+
 impl LiveOutput {
     /// Connects, unless it is connected. Without a connection the log is all there is.
-    pub async fn connect(&mut self, site: &CommandSite, root: SessionId, session: SessionId) {
-        if self.feed.is_none() {
-            self.feed = client::feed(site.home.path(), root, session).await;
+    pub async fn connect(
+        &mut self,
+        site: &CommandSite,
+        root: Option<SessionId>,
+        session: SessionId,
+    ) {
+        if self.feed.is_some() {
+            return;
         }
+        let home = site.home.path();
+        self.feed = match root {
+            Some(root) => client::feed(home, root, session)
+                .await
+                .map(CommandFeed::Tree),
+            None => SessionFeed::open(home, session)
+                .await
+                .map(|feed| CommandFeed::Session(Box::new(feed))),
+        };
     }
 
     /// Returns what is to be printed next; waits for ever without a connection. Safe to cancel.

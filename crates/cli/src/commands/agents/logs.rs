@@ -5,7 +5,7 @@ use std::io;
 use std::num::NonZeroUsize;
 use std::time::Duration;
 
-use tokio::time::interval;
+use tokio::time::{Interval, interval};
 use troupe_protocol::SessionId;
 use troupe_protocol::rollout::RolloutRecord;
 use troupe_store::{LogLine, LogPosition, SessionStore, StoreError};
@@ -44,12 +44,61 @@ pub async fn run(site: &CommandSite, address: Option<&str>, query: LogQuery) -> 
         },
     };
     log.print_first(&site.store, query.limit).await?;
-    match tree {
-        Some(mut tree) if query.follow => log.follow(site, &mut tree).await?,
-        None if query.follow => log.follow_alone(site).await?,
-        Some(_) | None => {}
+    if query.follow {
+        let mut follower = LogFollower::of(tree);
+        log.follow(site, &mut follower).await?;
     }
     Ok(CommandExit::Success)
+}
+
+/// Says whether more can come.
+enum LogFollower {
+    /// As long as a process runs the tree.
+    Tree(TreeFollower, Box<LoggedTree>),
+    /// As long as a process has the session open.
+    Alone(Interval),
+}
+
+impl LogFollower {
+    fn of(tree: Option<LoggedTree>) -> Self {
+        let time = Duration::from_millis(FOLLOW_INTERVAL_MS);
+        match tree {
+            Some(tree) => Self::Tree(TreeFollower::every(time), Box::new(tree)),
+            None => Self::Alone(interval(time)),
+        }
+    }
+
+    fn root(&self) -> Option<SessionId> {
+        match self {
+            Self::Tree(_, tree) => Some(tree.root),
+            Self::Alone(_) => None,
+        }
+    }
+
+    /// Waits for the next look. Safe to cancel.
+    async fn tick(&mut self) {
+        match self {
+            Self::Tree(follower, _) => follower.tick().await,
+            Self::Alone(interval) => {
+                interval.tick().await;
+            }
+        }
+    }
+
+    /// Tells whether more can come, to be asked before the last of it is read.
+    async fn look(
+        &mut self,
+        site: &CommandSite,
+        session: SessionId,
+    ) -> Result<bool, CommandFailure> {
+        match self {
+            Self::Tree(follower, tree) => follower.look(site, tree).await,
+            Self::Alone(_) => {
+                let is_held = site.store.is_held(session).await;
+                is_held.map_err(CommandFailure::failed)
+            }
+        }
+    }
 }
 
 struct FollowedLog {
@@ -65,13 +114,12 @@ enum LogFormat {
 }
 
 impl FollowedLog {
-    /// Prints what comes, with what commands write while they run, until no process runs the tree.
+    /// Prints what comes, with what commands write while they run, until no more can come.
     async fn follow(
         &mut self,
         site: &CommandSite,
-        tree: &mut LoggedTree,
+        follower: &mut LogFollower,
     ) -> Result<(), CommandFailure> {
-        let mut follower = TreeFollower::every(Duration::from_millis(FOLLOW_INTERVAL_MS));
         let mut live = LiveOutput::default();
         let style = match self.form {
             LogFormat::Json => None,
@@ -79,7 +127,7 @@ impl FollowedLog {
         };
         loop {
             if style.is_some() {
-                live.connect(site, tree.root, self.session).await;
+                live.connect(site, follower.root(), self.session).await;
             }
             tokio::select! {
                 // What a command wrote comes before its end, which is in the log.
@@ -89,7 +137,7 @@ impl FollowedLog {
                     print(&text)?;
                 }
                 () = follower.tick() => {
-                    let goes_on = follower.look(site, tree).await?;
+                    let goes_on = follower.look(site, self.session).await?;
                     if let Some(style) = style {
                         print(&live.flush(style))?;
                     }
@@ -98,21 +146,6 @@ impl FollowedLog {
                         return Ok(());
                     }
                 }
-            }
-        }
-    }
-
-    /// Prints what comes of a session without agents, until no process has it open.
-    async fn follow_alone(&mut self, site: &CommandSite) -> Result<(), CommandFailure> {
-        let mut ticks = interval(Duration::from_millis(FOLLOW_INTERVAL_MS));
-        loop {
-            ticks.tick().await;
-            // Asked first: what was written before the end is printed.
-            let is_open = site.store.is_held(self.session).await;
-            let is_open = is_open.map_err(CommandFailure::failed)?;
-            self.print_new(&site.store).await?;
-            if !is_open {
-                return Ok(());
             }
         }
     }

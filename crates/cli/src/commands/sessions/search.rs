@@ -70,7 +70,7 @@ pub async fn run(store: &dyn SessionStore, arguments: SearchArguments) -> Outcom
     let row = if arguments.json { json_row } else { row };
     print(&page.hits.iter().map(row).collect::<String>())?;
     if let Some(cursor) = &page.next {
-        tell(&format!("more: --cursor {cursor}"));
+        tell(&format!("more: add --cursor {cursor}"));
     }
     if page.hits.is_empty() {
         tell("nothing was found");

@@ -44,7 +44,7 @@ fn a_silent_model_is_seen_to_think_and_a_writing_one_is_read_along() {
         [
             "  First line.",
             "  Second line",
-            "thinking 12 s · about 5 tokens · Ctrl-C stops"
+            "answering 12 s · about 5 tokens · Ctrl-C stops"
         ]
     );
 }

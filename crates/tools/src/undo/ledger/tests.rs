@@ -114,7 +114,7 @@ fn what_was_taken_back_is_not_taken_back_again() {
         [facts(), vec![undone(&[0])]].concat(),
         1,
         expect![
-            "no turn is known to have changed files; what commands change is seen in a git repository only"
+            "nothing is left to undo: every turn that changed files is undone already; `troupe undo --redo` brings the last one back"
         ],
     );
     check(
