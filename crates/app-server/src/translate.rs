@@ -4,17 +4,18 @@
 //! their deltas, `thread/tokenUsage/updated`, `thread/status/changed` (idle), `turn/completed`.
 
 pub(super) mod collab;
+mod deltas;
 pub(super) mod items;
+mod notices;
 pub(super) mod review;
 mod texts;
 mod usage;
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
-use troupe_protocol::command::StepStatus;
 use troupe_protocol::error::ErrorInfo;
 use troupe_protocol::event::{
-    ErrorEvent, McpStartupStatus, TextDelta, TurnAborted, TurnComplete, TurnStarted,
+    ErrorEvent, McpStartupStatus, TurnAborted, TurnComplete, TurnStarted,
 };
 use troupe_protocol::usage::{RateLimitSnapshot, TokenUsageInfo};
 use troupe_protocol::{
@@ -25,13 +26,9 @@ use super::now_ms;
 use super::wire::account::{AccountRateLimitsUpdatedNotification, RateLimits};
 use super::wire::item::ThreadItem;
 use super::wire::notification::{
-    ContentDeltaNotification, DeprecationNotification, ErrorNotification,
-    ItemCompletedNotification, ItemStartedNotification, McpServerStatus,
-    McpServerStatusNotification, ProgressNotification, ServerNotification,
-    SummaryDeltaNotification, SummaryPartNotification, TerminalNotification, TextDeltaNotification,
-    ThreadNameUpdatedNotification, ThreadNoteUpdatedNotification, ThreadStatusChangedNotification,
-    TokenUsageUpdatedNotification, TurnDiffUpdatedNotification, TurnNotification, TurnPlanStep,
-    TurnPlanStepStatus, TurnPlanUpdatedNotification, WarningNotification,
+    ErrorNotification, ItemCompletedNotification, ItemStartedNotification, McpServerStatus,
+    McpServerStatusNotification, ServerNotification, ThreadStatusChangedNotification,
+    TokenUsageUpdatedNotification, TurnNotification, WarningNotification,
 };
 use super::wire::thread::{ActiveFlag, ThreadStatus};
 use super::wire::turn::{CodexErrorInfo, ItemsView, Turn, TurnError, TurnStatus};
@@ -142,71 +139,22 @@ impl EventTranslator {
                 item_id,
                 summary_index,
             } => self.summary_part(event, item_id, *summary_index),
-            EventMsg::ExecCommandOutputDelta(delta) => {
-                let text = self.texts.output(&delta.call_id, &delta.chunk);
-                let piece =
-                    text.map(|text| N::CommandOutputDelta(self.piece(event, &delta.call_id, text)));
-                piece.into_iter().collect()
-            }
-            EventMsg::TerminalInteraction {
-                call_id,
-                process_id,
-                stdin,
-            } => vec![N::TerminalInteraction(TerminalNotification {
-                thread_id: self.thread.clone(),
-                turn_id: event.id.0.clone(),
-                item_id: call_id.0.clone(),
-                process_id: process_id.clone(),
-                stdin: stdin.clone(),
-            })],
-            EventMsg::McpToolCallProgress {
-                call_id, message, ..
-            } => vec![N::McpToolCallProgress(ProgressNotification {
-                thread_id: self.thread.clone(),
-                turn_id: event.id.0.clone(),
-                item_id: call_id.0.clone(),
-                message: message.clone().unwrap_or_default(),
-            })],
-            EventMsg::PlanUpdate { explanation, plan } => {
-                let step = |step: &troupe_protocol::command::PlanStep| TurnPlanStep {
-                    step: step.step.clone(),
-                    status: match step.status {
-                        StepStatus::Pending => TurnPlanStepStatus::Pending,
-                        StepStatus::InProgress => TurnPlanStepStatus::InProgress,
-                        StepStatus::Completed => TurnPlanStepStatus::Completed,
-                    },
-                };
-                vec![N::TurnPlanUpdated(TurnPlanUpdatedNotification {
-                    thread_id: self.thread.clone(),
-                    turn_id: event.id.0.clone(),
-                    explanation: explanation.clone(),
-                    plan: plan.iter().map(step).collect(),
-                })]
-            }
-            EventMsg::TurnDiff { unified_diff } => {
-                vec![N::TurnDiffUpdated(TurnDiffUpdatedNotification {
-                    thread_id: self.thread.clone(),
-                    turn_id: event.id.0.clone(),
-                    diff: unified_diff.clone(),
-                })]
+            EventMsg::ExecCommandOutputDelta(delta) => self.command_output(event, delta),
+            EventMsg::TerminalInteraction { .. }
+            | EventMsg::McpToolCallProgress { .. }
+            | EventMsg::PlanUpdate { .. }
+            | EventMsg::TurnDiff { .. }
+            | EventMsg::ThreadNameUpdated { .. }
+            | EventMsg::ThreadNoteUpdated { .. }
+            | EventMsg::DeprecationNotice { .. } => {
+                let same = notices::notice(&self.thread, event);
+                same.into_iter().collect()
             }
             EventMsg::TokenCount { info, rate_limits } => {
                 let usage = info.as_ref().map(|info| self.usage(event, info));
                 let limits = rate_limits.as_ref().and_then(|limits| self.limits(limits));
                 let usage = usage.map(N::ThreadTokenUsageUpdated);
                 usage.into_iter().chain(limits).collect()
-            }
-            EventMsg::ThreadNameUpdated { thread_name } => {
-                vec![N::ThreadNameUpdated(ThreadNameUpdatedNotification {
-                    thread_id: self.thread.clone(),
-                    thread_name: thread_name.clone(),
-                })]
-            }
-            EventMsg::ThreadNoteUpdated { thread_note } => {
-                vec![N::ThreadNoteUpdated(ThreadNoteUpdatedNotification {
-                    thread_id: self.thread.clone(),
-                    thread_note: thread_note.clone(),
-                })]
             }
             EventMsg::Error(error) => self.error(error),
             EventMsg::StreamError(error) => vec![N::Error(ErrorNotification {
@@ -220,12 +168,6 @@ impl EventTranslator {
                 will_retry: true,
             })],
             EventMsg::Warning { message } => vec![self.warning(message.clone())],
-            EventMsg::DeprecationNotice { summary, details } => {
-                vec![N::DeprecationNotice(DeprecationNotification {
-                    summary: summary.clone(),
-                    details: details.clone(),
-                })]
-            }
             EventMsg::McpStartupUpdate { server, status } => {
                 vec![N::McpServerStatus(self.mcp_status(server, status))]
             }
@@ -463,76 +405,6 @@ impl EventTranslator {
                 self.completed(turn, item, now_ms())
             }
         }]
-    }
-
-    fn text(
-        &mut self,
-        delta: &TextDelta,
-        tell: impl FnOnce(TextDeltaNotification) -> ServerNotification,
-    ) -> Vec<ServerNotification> {
-        let piece = self.texts.piece(delta).map(|text| {
-            tell(TextDeltaNotification {
-                thread_id: self.thread.clone(),
-                turn_id: delta.turn_id.0.clone(),
-                item_id: delta.item_id.0.clone(),
-                delta: text,
-            })
-        });
-        piece.into_iter().collect()
-    }
-
-    fn summary(&mut self, delta: &TextDelta) -> Vec<ServerNotification> {
-        let index = self.summary_parts.get(&delta.item_id);
-        let summary_index = index.copied().unwrap_or_default();
-        let piece = self.texts.piece(delta).map(|text| {
-            ServerNotification::ReasoningSummaryDelta(SummaryDeltaNotification {
-                thread_id: self.thread.clone(),
-                turn_id: delta.turn_id.0.clone(),
-                item_id: delta.item_id.0.clone(),
-                delta: text,
-                summary_index,
-            })
-        });
-        piece.into_iter().collect()
-    }
-
-    fn summary_part(
-        &mut self,
-        event: &Event,
-        item_id: &ItemId,
-        summary_index: u32,
-    ) -> Vec<ServerNotification> {
-        self.summary_parts.insert(item_id.clone(), summary_index);
-        vec![ServerNotification::ReasoningSummaryPart(
-            SummaryPartNotification {
-                thread_id: self.thread.clone(),
-                turn_id: event.id.0.clone(),
-                item_id: item_id.0.clone(),
-                summary_index,
-            },
-        )]
-    }
-
-    fn reasoning(&mut self, delta: &TextDelta) -> Vec<ServerNotification> {
-        let piece = self.texts.piece(delta).map(|text| {
-            ServerNotification::ReasoningDelta(ContentDeltaNotification {
-                thread_id: self.thread.clone(),
-                turn_id: delta.turn_id.0.clone(),
-                item_id: delta.item_id.0.clone(),
-                delta: text,
-                content_index: 0,
-            })
-        });
-        piece.into_iter().collect()
-    }
-
-    fn piece(&self, event: &Event, call: &CallId, delta: String) -> TextDeltaNotification {
-        TextDeltaNotification {
-            thread_id: self.thread.clone(),
-            turn_id: event.id.0.clone(),
-            item_id: call.0.clone(),
-            delta,
-        }
     }
 
     fn usage(&self, event: &Event, info: &TokenUsageInfo) -> TokenUsageUpdatedNotification {

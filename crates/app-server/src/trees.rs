@@ -14,9 +14,7 @@ use tokio_util::sync::CancellationToken;
 use troupe_agents::tree_access::{
     AgentScope, CallbackChoice, SpawnContext, SpawnRequest, TreeError, TreeStopRequest, WaitTargets,
 };
-use troupe_protocol::agent::AgentOrigin;
-use troupe_protocol::spawn::HistoryShare;
-use troupe_protocol::tree::{AgentMessage, CallbackMode, OnParentInterrupt};
+use troupe_protocol::tree::AgentMessage;
 use troupe_protocol::{AgentId, SubmissionId};
 use troupe_server::session_pool::place_of;
 use troupe_transport::rpc::RpcError;
@@ -94,34 +92,17 @@ pub(super) fn spawn(call: MethodCall) -> Handling {
 }
 
 fn spawn_request(turn: SpawnContext, params: AgentSpawnParams) -> SpawnRequest {
+    let items = params.input.into_iter().map(Into::into).collect();
     SpawnRequest {
-        backend: None,
-        tool: TOOL,
-        origin: AgentOrigin::Spawn,
-        items: params.input.into_iter().map(Into::into).collect(),
         agent_type: params.role,
-        agent_name: None,
         name: params.name,
-        label: None,
-        working_directory: None,
         model: params.model,
         reasoning_effort: params.effort.map(|effort| effort.0),
         sandbox: params.sandbox.map(Into::into),
-        history: HistoryShare::None,
-        fork_answer: None,
         output_schema: params.output_schema,
-        approvals: None,
-        on_parent_interrupt: OnParentInterrupt::KeepRunning,
-        callback: CallbackChoice {
-            mode: if params.call_back {
-                CallbackMode::Persistent
-            } else {
-                CallbackMode::Off
-            },
-            config: None,
-        },
+        callback: CallbackChoice::each_end(params.call_back),
         thread_note: params.note,
-        turn,
+        ..SpawnRequest::new(TOOL, items, turn)
     }
 }
 

@@ -169,6 +169,18 @@ pub struct CallbackConfig {
     pub template: Option<String>,
 }
 
+impl CallbackConfig {
+    /// Returns the same with what a call says of the contents.
+    #[must_use]
+    pub fn including(self, last_message: Option<bool>, original_prompt: Option<bool>) -> Self {
+        Self {
+            include_last_message: last_message.unwrap_or(self.include_last_message),
+            include_original_prompt: original_prompt.unwrap_or(self.include_original_prompt),
+            ..self
+        }
+    }
+}
+
 impl Default for CallbackConfig {
     fn default() -> Self {
         Self {

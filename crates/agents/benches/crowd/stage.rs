@@ -21,13 +21,11 @@ use troupe_engine::{
 };
 use troupe_model::{LanguageModel, ModelEvent, ModelRequest, ModelStream};
 use troupe_process::{Launcher, LauncherOptions};
-use troupe_protocol::agent::AgentOrigin;
 use troupe_protocol::input::UserInput;
 use troupe_protocol::op::ConfigureSession;
 use troupe_protocol::policy::{ApprovalPolicy, CollaborationMode, ReasoningSummary, SandboxPolicy};
 use troupe_protocol::session::{SessionSource, TurnContext};
-use troupe_protocol::spawn::{CallbackConfig, HistoryShare};
-use troupe_protocol::tree::{CallbackMode, OnParentInterrupt};
+use troupe_protocol::spawn::CallbackConfig;
 use troupe_protocol::usage::TokenUsage;
 use troupe_protocol::{CallId, EventMsg, Op, ResponseId, ResponseItem};
 use troupe_store::{EmbeddedStore, SessionStore};
@@ -152,40 +150,20 @@ fn toolbox(dir: &TempDir) -> Toolbox {
 }
 
 fn child(cwd: PathBuf) -> SpawnRequest {
-    SpawnRequest {
-        tool: "spawn_agent",
-        origin: AgentOrigin::Spawn,
-        items: vec![UserInput::text("remember much")],
-        agent_type: None,
-        agent_name: None,
-        name: None,
-        label: None,
-        working_directory: None,
-        model: None,
-        backend: None,
+    let turn = SpawnContext {
+        task: "bench".into(),
+        call: None,
+        message_index: 0,
+        cwd,
+        model: "bench-model".to_owned(),
         reasoning_effort: None,
-        sandbox: None,
-        history: HistoryShare::None,
-        fork_answer: None,
-        output_schema: None,
-        approvals: None,
-        on_parent_interrupt: OnParentInterrupt::KeepRunning,
-        callback: CallbackChoice {
-            mode: CallbackMode::Off,
-            config: None,
-        },
-        thread_note: None,
-        turn: SpawnContext {
-            task: "bench".into(),
-            call: None,
-            message_index: 0,
-            cwd,
-            model: "bench-model".to_owned(),
-            reasoning_effort: None,
-            approval_policy: ApprovalPolicy::Never,
-            sandbox_policy: SandboxPolicy::DangerFullAccess,
-            collaboration_mode: CollaborationMode::Default,
-        },
+        approval_policy: ApprovalPolicy::Never,
+        sandbox_policy: SandboxPolicy::DangerFullAccess,
+        collaboration_mode: CollaborationMode::Default,
+    };
+    SpawnRequest {
+        callback: CallbackChoice::each_end(false),
+        ..SpawnRequest::new("spawn_agent", vec![UserInput::text("remember much")], turn)
     }
 }
 

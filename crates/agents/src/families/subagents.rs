@@ -12,7 +12,7 @@ mod list;
 mod logs;
 mod metadata;
 mod prune;
-mod request;
+mod sandbox_mode;
 mod send_message;
 mod spawn;
 mod wait;

@@ -13,7 +13,6 @@ use troupe_protocol::{AgentId, CallId, EventMsg, PendingQuestion, StopVerb, disc
 use troupe_tree::command::{StopCommand, StopMode, TaskReport, TreeAction};
 
 use super::Supervisor;
-use super::member::SessionPresence;
 use crate::tree_access::{AgentView, TreeError};
 
 #[derive(Debug, Default)]
@@ -42,6 +41,114 @@ enum AnswerRecipient {
     Session,
     /// A tool that asks the parent in the agent's place.
     Tool(Option<oneshot::Sender<Option<ReviewDecision>>>),
+}
+
+impl QuestionBroker {
+    /// Finds the open question of a call of an agent's own session.
+    fn question_of(&self, agent: AgentId, call_id: &CallId) -> Option<String> {
+        let mut questions = self.questions.iter();
+        let found = questions.find(|(_, question)| {
+            question.agent == agent
+                && question.call_id == *call_id
+                && matches!(question.asker, AnswerRecipient::Session)
+        });
+        found.map(|(id, _)| id.clone())
+    }
+
+    /// Checks a person's word, given where `at` is shown. Returns the id of the question that it
+    /// answers; the first word counts.
+    fn check_answer(
+        &self,
+        at: AgentId,
+        id: &str,
+        word: &InquiryAnswer,
+    ) -> Result<String, AnswerRefusal> {
+        let open = self.questions.get_key_value(id);
+        // Where it is asked it goes by the call's own id.
+        let open = open.or_else(|| {
+            let mut questions = self.questions.iter();
+            questions.find(|(_, question)| question.agent == at && question.call_id.0 == id)
+        });
+        let Some((known, question)) = open.filter(|(_, question)| question.word.is_none()) else {
+            return Err(AnswerRefusal::Unknown { id: id.to_owned() });
+        };
+        word.check(&question.asked, id)?;
+        Ok(known.clone())
+    }
+
+    /// Returns every question with the word of one that nobody answers.
+    fn refusals(&self) -> Vec<(String, InquiryAnswer)> {
+        let open = self.questions.iter();
+        open.map(|(id, question)| (id.clone(), InquiryAnswer::refusal(&question.asked)))
+            .collect()
+    }
+
+    /// Returns the questions of an agent with the word that takes them back.
+    fn withdrawals(&self, agent: AgentId) -> Vec<(String, InquiryAnswer)> {
+        let questions = self.questions.iter();
+        questions
+            .filter(|(_, question)| question.agent == agent)
+            .map(|(id, question)| (id.clone(), InquiryAnswer::withdrawal(&question.asked)))
+            .collect()
+    }
+
+    /// Gives a question its answer, unless it has one. Returns whose it is.
+    fn accept(&mut self, id: &str, word: InquiryAnswer) -> Option<AgentId> {
+        let question = self.questions.get_mut(id)?;
+        if question.word.is_some() {
+            return None;
+        }
+        question.word = Some(word);
+        Some(question.agent)
+    }
+
+    /// Tells whether a question of the agent has no answer yet.
+    fn has_open(&self, agent: AgentId) -> bool {
+        let mut questions = self.questions.values();
+        questions.any(|question| question.agent == agent && question.word.is_none())
+    }
+
+    /// Hands the answers that an agent waits for to its tools, and collects those for its session.
+    fn hand_over(&mut self, agent: AgentId) -> ReadyAnswers {
+        let mut ready = ReadyAnswers::default();
+        for (id, question) in &mut self.questions {
+            let (true, Some(word)) = (question.agent == agent, &question.word) else {
+                continue;
+            };
+            match &mut question.asker {
+                // The tool ends with the task, and so does the question: told now, it would
+                // go on for a moment.
+                AnswerRecipient::Tool(_)
+                    if *word == InquiryAnswer::Decision(ReviewDecision::Abort) =>
+                {
+                    ready.aborts = true;
+                }
+                AnswerRecipient::Session => ready.orders.push(SessionOrder::Answer {
+                    call_id: question.call_id.clone(),
+                    word: word.clone(),
+                }),
+                AnswerRecipient::Tool(reply) => {
+                    if let (Some(reply), InquiryAnswer::Decision(decision)) = (reply.take(), word) {
+                        // A call that is gone does not need it.
+                        discard!(reply.send(Some(*decision)), "nobody waits for the answer");
+                    }
+                    ready.resolved.push((id.clone(), word.clone()));
+                }
+            }
+        }
+        ready
+    }
+}
+
+/// The answers for an agent that may go on.
+#[derive(Debug, Default)]
+struct ReadyAnswers {
+    /// For calls of its session.
+    orders: Vec<SessionOrder>,
+    /// Questions of tools, which have been told.
+    resolved: Vec<(String, InquiryAnswer)>,
+    /// One of them ends the task.
+    aborts: bool,
 }
 
 impl Supervisor {
@@ -125,11 +232,7 @@ impl Supervisor {
     /// Answers every question as one that nobody answers, and all that will be asked.
     pub(super) fn refuse_questions(&mut self) {
         self.broker.unattended = true;
-        let open = self.broker.questions.iter();
-        let open: Vec<(String, InquiryAnswer)> = open
-            .map(|(id, question)| (id.clone(), InquiryAnswer::refusal(&question.asked)))
-            .collect();
-        for (id, refusal) in open {
+        for (id, refusal) in self.broker.refusals() {
             self.accept_answer(&id, refusal);
         }
     }
@@ -142,37 +245,16 @@ impl Supervisor {
         id: &str,
         word: InquiryAnswer,
     ) -> Result<(), AnswerRefusal> {
-        let open = self.broker.questions.get_key_value(id);
-        // Where it is asked it goes by the call's own id.
-        let open = open.or_else(|| {
-            let mut questions = self.broker.questions.iter();
-            questions.find(|(_, question)| question.agent == at && question.call_id.0 == id)
-        });
-        let Some((known, question)) = open.filter(|(_, question)| question.word.is_none()) else {
-            return Err(AnswerRefusal::Unknown { id: id.to_owned() });
-        };
-        word.check(&question.asked, id)?;
-        let known = known.clone();
+        let known = self.broker.check_answer(at, id, &word)?;
         self.accept_answer(&known, word.settled());
         Ok(())
     }
 
     /// The question of an agent's call was answered where somebody else asked the same.
     pub(super) fn settled(&mut self, agent: AgentId, call_id: &CallId, word: InquiryAnswer) {
-        if let Some(id) = self.question_of(agent, call_id) {
+        if let Some(id) = self.broker.question_of(agent, call_id) {
             self.accept_answer(&id, word);
         }
-    }
-
-    /// Finds the open question of a call of an agent's own session.
-    fn question_of(&self, agent: AgentId, call_id: &CallId) -> Option<String> {
-        let mut questions = self.broker.questions.iter();
-        let found = questions.find(|(_, question)| {
-            question.agent == agent
-                && question.call_id == *call_id
-                && matches!(question.asker, AnswerRecipient::Session)
-        });
-        found.map(|(id, _)| id.clone())
     }
 
     /// Takes somebody's word from outside, for whom no session speaks.
@@ -195,15 +277,10 @@ impl Supervisor {
 
     /// Gives a question its answer, unless it has one.
     fn accept_answer(&mut self, id: &str, word: InquiryAnswer) {
-        let Some(question) = self.broker.questions.get_mut(id) else {
+        let Some(agent) = self.broker.accept(id, word) else {
             return;
         };
-        if question.word.is_some() {
-            return;
-        }
-        question.word = Some(word);
-        let agent = question.agent;
-        if self.has_open_question(agent) {
+        if self.broker.has_open(agent) {
             // Still blocked by another question; this one may go on at once.
             self.proceed(agent);
         } else {
@@ -213,34 +290,11 @@ impl Supervisor {
 
     /// Hands over the answers that an agent waits for.
     pub(super) fn proceed(&mut self, agent: AgentId) {
-        let mut orders = Vec::new();
-        let mut resolved = Vec::new();
-        let mut aborts = false;
-        for (id, question) in &mut self.broker.questions {
-            let (true, Some(word)) = (question.agent == agent, &question.word) else {
-                continue;
-            };
-            match &mut question.asker {
-                // The tool ends with the task, and so does the question: told now, it would
-                // go on for a moment.
-                AnswerRecipient::Tool(_)
-                    if *word == InquiryAnswer::Decision(ReviewDecision::Abort) =>
-                {
-                    aborts = true;
-                }
-                AnswerRecipient::Session => orders.push(SessionOrder::Answer {
-                    call_id: question.call_id.clone(),
-                    word: word.clone(),
-                }),
-                AnswerRecipient::Tool(reply) => {
-                    if let (Some(reply), InquiryAnswer::Decision(decision)) = (reply.take(), word) {
-                        // A call that is gone does not need it.
-                        discard!(reply.send(Some(*decision)), "nobody waits for the answer");
-                    }
-                    resolved.push((id.clone(), word.clone()));
-                }
-            }
-        }
+        let ReadyAnswers {
+            orders,
+            resolved,
+            aborts,
+        } = self.broker.hand_over(agent);
         for order in orders {
             self.give(agent, order);
         }
@@ -259,31 +313,20 @@ impl Supervisor {
 
     /// The session has taken an answer, or withdrawn the question.
     pub(super) fn answered(&mut self, agent: AgentId, call_id: &CallId, word: InquiryAnswer) {
-        let Some(id) = self.question_of(agent, call_id) else {
+        let Some(id) = self.broker.question_of(agent, call_id) else {
             return;
         };
         let question = self.broker.questions.get(&id);
         let unanswered = question.is_some_and(|question| question.word.is_none());
         self.resolve_question(&id, word);
-        if unanswered && !self.has_open_question(agent) {
+        if unanswered && !self.broker.has_open(agent) {
             self.tell_tree(agent, TaskReport::Unblocked);
         }
     }
 
-    /// Tells whether a question of the agent has no answer yet.
-    fn has_open_question(&self, agent: AgentId) -> bool {
-        let mut questions = self.broker.questions.values();
-        questions.any(|question| question.agent == agent && question.word.is_none())
-    }
-
     /// A task that is over asks nothing more.
     pub(super) fn withdraw_asks(&mut self, agent: AgentId) {
-        let questions = self.broker.questions.iter();
-        let withdrawn: Vec<(String, InquiryAnswer)> = questions
-            .filter(|(_, question)| question.agent == agent)
-            .map(|(id, question)| (id.clone(), InquiryAnswer::withdrawal(&question.asked)))
-            .collect();
-        for (id, word) in withdrawn {
+        for (id, word) in self.broker.withdrawals(agent) {
             self.resolve_question(&id, word);
         }
     }
@@ -314,11 +357,7 @@ impl Supervisor {
     }
 
     fn has_running_task(&self, agent: AgentId) -> bool {
-        let present = agent == AgentId::ROOT
-            || self
-                .members
-                .get(agent)
-                .is_some_and(|member| matches!(member.presence, SessionPresence::Present(_)));
+        let present = agent == AgentId::ROOT || self.members.orders(agent).is_some();
         present && self.tree.task_in_flight(agent).is_some()
     }
 

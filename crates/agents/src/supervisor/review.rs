@@ -5,14 +5,12 @@ use std::sync::{Arc, LazyLock};
 use schemars::generate::SchemaSettings;
 use serde_json::Value;
 use tokio::sync::oneshot;
-use troupe_protocol::agent::AgentOrigin;
 use troupe_protocol::event::{EventMsg, ReviewOutput};
 use troupe_protocol::input::UserInput;
 use troupe_protocol::op::{ReviewRequest, ReviewTarget};
-use troupe_protocol::policy::CollaborationMode;
 use troupe_protocol::result::{StructuredOutput, TaskResult};
-use troupe_protocol::spawn::{ApprovalRoute, CallbackConfig, HistoryShare};
-use troupe_protocol::tree::{CallbackMode, Caller, OnParentInterrupt, TaskEnding};
+use troupe_protocol::spawn::ApprovalRoute;
+use troupe_protocol::tree::{Caller, OnParentInterrupt, TaskEnding};
 use troupe_protocol::{AgentId, StopVerb, SubmissionId, discard};
 use troupe_tree::command::StopMode;
 
@@ -125,40 +123,15 @@ impl Supervisor {
 
     fn reviewer(&self, submission: SubmissionId, target: &ReviewTarget) -> SpawnRequest {
         let context = &self.root.context;
+        let turn = SpawnContext::outside_task(context).at(submission, 0);
         SpawnRequest {
-            tool: TOOL,
-            origin: AgentOrigin::Spawn,
-            items: vec![UserInput::text(task(target))],
             agent_type: Some(ROLE.to_owned()),
-            agent_name: None,
             name: Some(TOOL.to_owned()),
-            label: None,
-            working_directory: None,
-            model: None,
-            backend: None,
-            reasoning_effort: None,
-            sandbox: None,
-            history: HistoryShare::None,
             output_schema: Some(SCHEMA.clone()),
             approvals: Some(ApprovalRoute::Never),
             on_parent_interrupt: OnParentInterrupt::Cancel,
-            callback: CallbackChoice {
-                mode: CallbackMode::Off,
-                config: None::<CallbackConfig>,
-            },
-            thread_note: None,
-            fork_answer: None,
-            turn: SpawnContext {
-                task: submission,
-                call: None,
-                message_index: 0,
-                cwd: context.cwd.clone(),
-                model: context.model.clone(),
-                reasoning_effort: context.effort,
-                approval_policy: context.approval_policy,
-                sandbox_policy: context.sandbox_policy.clone(),
-                collaboration_mode: CollaborationMode::Default,
-            },
+            callback: CallbackChoice::each_end(false),
+            ..SpawnRequest::new(TOOL, vec![UserInput::text(task(target))], turn)
         }
     }
 

@@ -50,11 +50,54 @@ pub struct SpawnRequest {
     pub turn: SpawnContext,
 }
 
+impl SpawnRequest {
+    /// Asks for a child without history that goes on when its parent is interrupted. What is not
+    /// asked for is the default role's, or inherited.
+    pub fn new(tool: &'static str, items: Vec<UserInput>, turn: SpawnContext) -> Self {
+        Self {
+            tool,
+            origin: AgentOrigin::Spawn,
+            items,
+            agent_type: None,
+            agent_name: None,
+            name: None,
+            label: None,
+            working_directory: None,
+            model: None,
+            backend: None,
+            reasoning_effort: None,
+            sandbox: None,
+            history: HistoryShare::None,
+            fork_answer: None,
+            output_schema: None,
+            approvals: None,
+            on_parent_interrupt: OnParentInterrupt::KeepRunning,
+            callback: CallbackChoice::default(),
+            thread_note: None,
+            turn,
+        }
+    }
+}
+
 /// How the parent is to be told; what is absent is inherited from its own configuration.
 #[derive(Debug, Clone, Default)]
 pub struct CallbackChoice {
     pub mode: CallbackMode,
     pub config: Option<CallbackConfig>,
+}
+
+impl CallbackChoice {
+    /// Whether the parent is told of every end, in the words of its own configuration.
+    pub fn each_end(is_told: bool) -> Self {
+        Self {
+            mode: if is_told {
+                CallbackMode::Persistent
+            } else {
+                CallbackMode::Off
+            },
+            config: None,
+        }
+    }
 }
 
 /// The turn in which a child is asked for: what it inherits, and where it branches off.

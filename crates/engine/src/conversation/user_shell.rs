@@ -63,7 +63,7 @@ pub(super) enum ShellDropScope {
 
 impl UserShells {
     /// Tells every command to end. Returns whether there was one.
-    pub(super) fn cancel_all(&mut self) -> bool {
+    pub(super) fn cancel_all(&self) -> bool {
         for running in &self.running {
             running.cancel.cancel();
         }
@@ -71,7 +71,7 @@ impl UserShells {
     }
 
     /// Tells the commands of a task to end.
-    pub(super) fn cancel_of(&mut self, task: &SubmissionId) {
+    pub(super) fn cancel_of(&self, task: &SubmissionId) {
         for running in self.running.iter().filter(|one| one.turn_id == *task) {
             running.cancel.cancel();
         }

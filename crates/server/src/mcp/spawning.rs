@@ -4,13 +4,12 @@ use serde_json::Value;
 use troupe_agents::tree_access::{AgentView, CallbackChoice, SpawnContext, SpawnRequest};
 use troupe_mcp::serve::CallingClient;
 use troupe_protocol::Op;
-use troupe_protocol::agent::AgentOrigin;
 use troupe_protocol::input::{UserInput, is_blank};
 use troupe_protocol::op::ConfigureSession;
 use troupe_protocol::policy::{EffortChoice, SandboxMode, SandboxPolicy};
 use troupe_protocol::session::TurnOverrides;
-use troupe_protocol::spawn::{CallbackConfig, HistoryShare};
-use troupe_protocol::tree::{CallbackMode, OnParentInterrupt};
+use troupe_protocol::spawn::CallbackConfig;
+use troupe_protocol::tree::CallbackMode;
 use troupe_protocol::{AgentId, SessionId};
 use troupe_schema::AnswerSchema;
 
@@ -263,27 +262,17 @@ async fn narrow(thread: &RootSession, asked: SandboxMode) -> Result<(), SessionT
 }
 
 fn child(turn: SpawnContext, arguments: SpawnArguments, callback: CallbackChoice) -> SpawnRequest {
+    let items = vec![UserInput::text(prompt(&arguments))];
     SpawnRequest {
-        tool: "troupe_sessions_spawn",
-        origin: AgentOrigin::Spawn,
-        items: vec![UserInput::text(prompt(&arguments))],
         agent_type: arguments.agent_type,
-        agent_name: None,
         name: arguments.title.clone(),
         label: arguments.title,
-        working_directory: None,
         model: arguments.model,
-        backend: None,
         reasoning_effort: arguments.reasoning_effort,
         sandbox: arguments.sandbox_mode,
-        history: HistoryShare::None,
-        fork_answer: None,
         output_schema: arguments.output_schema.map(Into::into),
-        approvals: None,
-        on_parent_interrupt: OnParentInterrupt::default(),
         callback,
-        thread_note: None,
-        turn,
+        ..SpawnRequest::new("troupe_sessions_spawn", items, turn)
     }
 }
 
@@ -292,13 +281,10 @@ fn callback(arguments: &SpawnArguments, inherited: &CallbackConfig) -> CallbackC
     let enabled = arguments.enable_callback.unwrap_or(inherited.enabled);
     let config = CallbackConfig {
         enabled,
-        include_last_message: arguments
-            .include_last_message
-            .unwrap_or(inherited.include_last_message),
-        include_original_prompt: arguments
-            .include_original_prompt
-            .unwrap_or(inherited.include_original_prompt),
-        template: inherited.template.clone(),
+        ..inherited.clone().including(
+            arguments.include_last_message,
+            arguments.include_original_prompt,
+        )
     };
     CallbackChoice {
         mode: if enabled {

@@ -12,7 +12,7 @@ use troupe_agents::tree_access::{
 };
 use troupe_agents::{AgentsConfigurator, TreeAccess, TreeHandle};
 use troupe_engine::{EventStream, SessionHandle, expand};
-use troupe_protocol::agent::{AgentCard, AgentOrigin};
+use troupe_protocol::agent::AgentCard;
 use troupe_protocol::link::ServerNotice;
 use troupe_protocol::link::query::{
     LinkAnswer, LinkQuery, MailCard, MailCardState, MessageUrgency, RoleCard, SpawnOrder,
@@ -20,7 +20,7 @@ use troupe_protocol::link::query::{
 };
 use troupe_protocol::rollout::RolloutRecord;
 use troupe_protocol::session::{TurnContext, TurnOverrides};
-use troupe_protocol::tree::{AgentMessage, CallbackMode, OnParentInterrupt};
+use troupe_protocol::tree::AgentMessage;
 use troupe_protocol::{AgentId, Event, EventMsg, Op, SessionId, Submission, SubmissionId};
 use troupe_store::{AgentLocation, LogReader, MailRow, MailState, SessionStore};
 use troupe_tree::command::{self, StopMode};
@@ -270,34 +270,18 @@ impl SessionOffice {
         if order.items.is_empty() {
             return Err("items must not be empty".to_owned());
         }
+        let turn = SpawnContext::outside_task(context);
         let request = SpawnRequest {
-            backend: None,
-            tool: TOOL,
-            origin: AgentOrigin::Spawn,
-            items: order.items,
             agent_type: order.role,
-            agent_name: None,
             name: order.name,
-            label: None,
             working_directory: order.working_directory,
             model: order.model,
             reasoning_effort: order.effort,
             sandbox: order.sandbox,
             history: order.history,
-            fork_answer: None,
-            output_schema: None,
-            approvals: None,
-            on_parent_interrupt: OnParentInterrupt::KeepRunning,
-            callback: CallbackChoice {
-                mode: if order.call_back {
-                    CallbackMode::Persistent
-                } else {
-                    CallbackMode::Off
-                },
-                config: None,
-            },
+            callback: CallbackChoice::each_end(order.call_back),
             thread_note: order.note,
-            turn: SpawnContext::outside_task(context),
+            ..SpawnRequest::new(TOOL, order.items, turn)
         };
         let spawned = self.desk()?.spawn(request).await.map_err(told)?;
         Ok(LinkAnswer::Spawned {

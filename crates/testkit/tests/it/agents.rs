@@ -32,7 +32,6 @@ mod returns;
 mod reviews;
 mod rights;
 mod roles;
-mod script;
 mod send;
 mod session_types;
 mod sessions;

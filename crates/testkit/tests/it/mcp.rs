@@ -17,6 +17,8 @@ use troupe_protocol::command::WorkStatus;
 use troupe_protocol::item::{McpToolCallItem, TurnItem};
 use troupe_testkit::Stage;
 
+pub(crate) use crate::it::agents::play::scene;
+
 /// A stage whose sessions have servers, and the files that these write to.
 pub(crate) struct Works {
     pub(crate) stage: Stage,
@@ -96,13 +98,6 @@ impl Works {
     fn starts(&self) -> usize {
         Self::lines(&self.starts).len()
     }
-}
-
-/// What a model does that hears `when`, turn by turn.
-pub(crate) fn scene(when: &str, turns: &[&str]) -> String {
-    let turn = |steps: &&str| format!("[[scene.turn]]\nsteps = [{steps}]\n");
-    let turns: String = turns.iter().map(turn).collect();
-    format!("[[scene]]\nwhen = '{when}'\n{turns}")
 }
 
 /// Calls a tool of the server, under its own name as id.

@@ -20,6 +20,8 @@ use troupe_tools::{EnvironmentPolicy, ToolDeps, Toolbox};
 use troupe_tree::command::StopMode;
 use troupe_tree::status::CurrentStatus;
 
+use super::agents::play::scene;
+
 const NOBODY: &str = r#"{"answers":{},"reason":"nobody is there who could answer"#;
 
 fn ask() -> String {
@@ -36,13 +38,6 @@ fn ask() -> String {
 
 fn call(tool: &str, arguments: &Value) -> String {
     format!("{{ call = '{tool}', call_id = '{tool}', arguments = '''{arguments}''' }}")
-}
-
-/// What a model does that hears `when`, turn by turn.
-fn scene(when: &str, turns: &[&str]) -> String {
-    let turn = |steps: &&str| format!("[[scene.turn]]\nsteps = [{steps}]\n");
-    let turns: String = turns.iter().map(turn).collect();
-    format!("[[scene]]\nwhen = '{when}'\n{turns}")
 }
 
 async fn stage() -> Stage {

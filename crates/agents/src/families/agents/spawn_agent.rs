@@ -221,19 +221,13 @@ fn callback(
     mode: Option<CallbackMode>,
     inherited: CallbackConfig,
 ) -> CallbackChoice {
-    let or = |said: Option<bool>, inherited| said.unwrap_or(inherited);
     let config = CallbackConfig {
         // One that is not to call this caller is called by its own children all the same.
         enabled: inherited.enabled || mode.is_some_and(|mode| mode != CallbackMode::Off),
-        include_last_message: or(
+        ..inherited.including(
             arguments.include_last_message,
-            inherited.include_last_message,
-        ),
-        include_original_prompt: or(
             arguments.include_original_prompt,
-            inherited.include_original_prompt,
-        ),
-        template: inherited.template,
+        )
     };
     CallbackChoice {
         mode: mode.unwrap_or_default(),
@@ -259,19 +253,15 @@ fn request(
         summary: None,
         prompt: None,
     });
+    let items = input::either(arguments.message, arguments.items)?;
     Ok(SpawnRequest {
-        tool: NAME,
         origin,
-        items: input::either(arguments.message, arguments.items)?,
         agent_type: said(arguments.agent_type),
         agent_name: said(arguments.agent_name),
         name: said(arguments.task_name),
-        label: None,
-        working_directory: None,
         model: said(arguments.model),
         backend: said(arguments.backend),
         reasoning_effort: arguments.reasoning_effort,
-        sandbox: None,
         history,
         fork_answer,
         output_schema: arguments.output_schema.map(Value::Object),
@@ -279,7 +269,7 @@ fn request(
         on_parent_interrupt: arguments.on_parent_interrupt,
         callback,
         thread_note: arguments.thread_note,
-        turn: SpawnContext::from(context),
+        ..SpawnRequest::new(NAME, items, SpawnContext::from(context))
     })
 }
 

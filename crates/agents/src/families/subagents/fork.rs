@@ -8,18 +8,17 @@ use serde::Deserialize;
 use serde_json::{Map, Value};
 use troupe_protocol::CallId;
 use troupe_protocol::agent::AgentOrigin;
-use troupe_protocol::input::is_blank;
+use troupe_protocol::input::{UserInput, is_blank};
 use troupe_protocol::spawn::HistoryShare;
 use troupe_protocol::text::one_line;
 use troupe_protocol::tool::ToolSpec;
 use troupe_tools::{CallContext, Tool, ToolConcurrency, ToolInvocation, ToolOutput, arguments};
 
 use crate::families::tool_call;
-use crate::tree_access::{ForkAnswer, ForkSide, SpawnRequest, TreeAccess, TreeError};
+use crate::tree_access::{ForkAnswer, ForkSide, SpawnContext, SpawnRequest, TreeAccess, TreeError};
 
 use super::limits::SUMMARY_CHARS_MAX;
-use super::metadata;
-use super::request::{self, SubagentRequest};
+use super::{metadata, sandbox_mode};
 
 const NAME: &str = "subagent_fork";
 
@@ -110,18 +109,16 @@ fn request(
         summary,
         prompt: prompt.clone(),
     };
-    let wish = SubagentRequest {
-        prompt,
-        model: arguments.model,
-        backend: None,
-        label,
-        sandbox: request::sandbox(arguments.sandbox_mode.as_deref())?,
-    };
+    // Without a prompt the child waits to be told.
+    let items = prompt.map(UserInput::text).into_iter().collect();
     let request = SpawnRequest {
         origin: AgentOrigin::Fork,
+        model: arguments.model,
+        label,
+        sandbox: sandbox_mode::parse(arguments.sandbox_mode.as_deref())?,
         history: HistoryShare::All,
         fork_answer: Some(answer.clone()),
-        ..request::request(NAME, context, wish)
+        ..SpawnRequest::new(NAME, items, SpawnContext::from(context))
     };
     Ok((request, answer))
 }

@@ -6,15 +6,14 @@ use async_trait::async_trait;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Map, Value};
-use troupe_protocol::input::is_blank;
+use troupe_protocol::input::{UserInput, is_blank};
 use troupe_protocol::tool::ToolSpec;
-use troupe_tools::{Tool, ToolConcurrency, ToolInvocation, ToolOutput, arguments};
+use troupe_tools::{CallContext, Tool, ToolConcurrency, ToolInvocation, ToolOutput, arguments};
 
 use crate::families::tool_call;
-use crate::tree_access::{TreeAccess, TreeError};
+use crate::tree_access::{SpawnContext, SpawnRequest, TreeAccess, TreeError};
 
-use super::metadata;
-use super::request::{self, SubagentRequest};
+use super::{metadata, sandbox_mode};
 
 const NAME: &str = "subagent_spawn";
 
@@ -61,7 +60,7 @@ impl SubagentSpawn {
         call: &ToolInvocation,
         arguments: SubagentSpawnArguments,
     ) -> Result<Map<String, Value>, TreeError> {
-        let request = request::request(NAME, &call.context, wish(arguments)?);
+        let request = request(&call.context, arguments)?;
         let spawned = self.desk.spawn(request).await?;
         Ok(metadata::newborn(&spawned))
     }
@@ -90,16 +89,20 @@ impl Tool for SubagentSpawn {
     }
 }
 
-fn wish(arguments: SubagentSpawnArguments) -> Result<SubagentRequest, TreeError> {
+fn request(
+    context: &CallContext,
+    arguments: SubagentSpawnArguments,
+) -> Result<SpawnRequest, TreeError> {
     if is_blank(&arguments.prompt) {
         let problem = "prompt must not be empty; say what the child is to do";
         return Err(TreeError::Invalid(problem.to_owned()));
     }
-    Ok(SubagentRequest {
-        prompt: Some(arguments.prompt),
+    let items = vec![UserInput::text(arguments.prompt)];
+    Ok(SpawnRequest {
         model: arguments.model,
         backend: arguments.backend,
         label: metadata::label(arguments.label),
-        sandbox: request::sandbox(arguments.sandbox_mode.as_deref())?,
+        sandbox: sandbox_mode::parse(arguments.sandbox_mode.as_deref())?,
+        ..SpawnRequest::new(NAME, items, SpawnContext::from(context))
     })
 }

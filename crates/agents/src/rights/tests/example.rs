@@ -2,17 +2,15 @@
 
 use expect_test::Expect;
 use serde_json::json;
-use troupe_protocol::agent::AgentOrigin;
 use troupe_protocol::input::UserInput;
 use troupe_protocol::policy::{ApprovalPolicy, CollaborationMode, SandboxPolicy};
-use troupe_protocol::spawn::{CallbackConfig, HistoryShare};
-use troupe_protocol::tree::OnParentInterrupt;
+use troupe_protocol::spawn::CallbackConfig;
 
 use crate::rights::{ParentRights, SettledSpawn, settle};
 use crate::roles::{
     AgentRole, ModelPreference, Persona, RoleDialect, RoleName, RoleOrigin, ToolPolicy,
 };
-use crate::tree_access::{CallbackChoice, ModelChoice, SpawnCatalogue, SpawnContext, SpawnRequest};
+use crate::tree_access::{ModelChoice, SpawnCatalogue, SpawnContext, SpawnRequest};
 
 /// What there is: nothing, unless a test says otherwise.
 #[derive(Debug, Default)]
@@ -92,38 +90,22 @@ pub(super) fn persona() -> Persona {
 }
 
 pub(super) fn request() -> SpawnRequest {
-    SpawnRequest {
-        tool: "spawn_agent",
-        origin: AgentOrigin::Spawn,
-        items: vec![UserInput::text("count the words")],
-        agent_type: None,
-        agent_name: None,
-        name: None,
-        label: None,
-        working_directory: None,
-        model: None,
-        backend: None,
+    let turn = SpawnContext {
+        task: "task".into(),
+        call: None,
+        message_index: 7,
+        cwd: "/srv/work".into(),
+        model: "deep".to_owned(),
         reasoning_effort: None,
-        sandbox: None,
-        history: HistoryShare::None,
-        fork_answer: None,
-        output_schema: None,
-        approvals: None,
-        on_parent_interrupt: OnParentInterrupt::KeepRunning,
-        callback: CallbackChoice::default(),
-        thread_note: None,
-        turn: SpawnContext {
-            task: "task".into(),
-            call: None,
-            message_index: 7,
-            cwd: "/srv/work".into(),
-            model: "deep".to_owned(),
-            reasoning_effort: None,
-            approval_policy: ApprovalPolicy::OnRequest,
-            sandbox_policy: SandboxPolicy::workspace_write(),
-            collaboration_mode: CollaborationMode::Default,
-        },
-    }
+        approval_policy: ApprovalPolicy::OnRequest,
+        sandbox_policy: SandboxPolicy::workspace_write(),
+        collaboration_mode: CollaborationMode::Default,
+    };
+    SpawnRequest::new(
+        "spawn_agent",
+        vec![UserInput::text("count the words")],
+        turn,
+    )
 }
 
 pub(super) fn settled(role: &AgentRole, request: &SpawnRequest) -> SettledSpawn {

@@ -20,12 +20,12 @@ pub struct SessionFeed {
     /// The newest event when it began to follow. What came before it is history, of which only the
     /// commands count that still run.
     caught_up_at: u64,
-    running: Vec<RunningCommand>,
+    running: Vec<FollowedCommand>,
     ready: VecDeque<CommandNews>,
 }
 
 #[derive(Debug)]
-struct RunningCommand {
+struct FollowedCommand {
     call_id: CallId,
     command: String,
     /// The end of what it wrote.
@@ -71,7 +71,7 @@ impl SessionFeed {
             return;
         }
         match news {
-            Some(CommandNews::Began { call_id, command }) => self.running.push(RunningCommand {
+            Some(CommandNews::Began { call_id, command }) => self.running.push(FollowedCommand {
                 call_id,
                 command,
                 text: String::new(),
@@ -105,7 +105,7 @@ impl SessionFeed {
     }
 
     fn tell_running(&mut self) {
-        for RunningCommand {
+        for FollowedCommand {
             call_id,
             command,
             text,

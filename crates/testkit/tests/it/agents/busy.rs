@@ -13,9 +13,8 @@ use troupe_testkit::{Actor, Stage};
 use troupe_tree::{CurrentStatus, TreeLimits};
 
 use super::cast::{has_mail, is_completed};
-use super::play::until_there;
-use super::script::{GATE, call, said};
-use super::{logs, script};
+use super::play::{GATE, invoke, said, until_there};
+use super::{logs, play};
 
 async fn stage_with(screenplay: &str, limits: TreeLimits) -> Stage {
     let stage = Stage::new(screenplay).await;
@@ -38,13 +37,13 @@ fn answers(stage: &Stage, actor: &Actor) -> Vec<String> {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_hundred_children_end_at_once_and_a_busy_parent_hears_each_in_turn() {
     const CHILDREN: usize = 100;
-    let spawn = |n: usize| call("spawn_agent", &format!(r#"message = "piece {n}""#));
+    let spawn = |n: usize| invoke("spawn_agent", &format!(r#"message = "piece {n}""#));
     let spawns: Vec<String> = (0..CHILDREN).map(spawn).collect();
     let screenplay = format!(
         "[[scene]]\nwhen = \"piece\"\n[[scene.turn]]\nsteps = [{{ say = \"done\" }}]\n\
          [[scene]]\n[[scene.turn]]\nsteps = [{}]\n[[scene.turn]]\nsteps = [{}]\n{}",
         spawns.join(", "),
-        call("shell_command", GATE),
+        invoke("shell_command", GATE),
         turns(CHILDREN + 1, |n| format!(r#"{{ say = "heard {n}" }}"#)),
     );
     let limits = TreeLimits {
@@ -93,21 +92,21 @@ async fn waiting_parents_make_room_for_their_children() {
     const PARENTS: usize = 12;
     let spawns: Vec<String> = (0..PARENTS)
         .map(|n| {
-            call(
+            invoke(
                 "spawn_agent",
                 &format!(r#"message = "lead {n}", task_name = "lead""#),
             )
         })
         .collect();
     let ids: Vec<String> = (1..=PARENTS).map(|n| n.to_string()).collect();
-    let wait = call("wait", &format!("ids = [{}]", ids.join(", ")));
+    let wait = invoke("wait", &format!("ids = [{}]", ids.join(", ")));
     let screenplay = format!(
         "[[scene]]\nwhen = \"leaf\"\n[[scene.turn]]\nsteps = [{{ say = \"leaf's answer\" }}]\n\
          [[scene]]\nwhen = \"lead\"\n{}\
          [[scene]]\n[[scene.turn]]\nsteps = [{}]\n[[scene.turn]]\nsteps = [{wait}]\n{}",
         [
-            call("spawn_agent", r#"message = "leaf", task_name = "leaf""#),
-            call("wait", r#"ids = ["leaf"]"#),
+            invoke("spawn_agent", r#"message = "leaf", task_name = "leaf""#),
+            invoke("wait", r#"ids = ["leaf"]"#),
             r#"{ say = "a lead is done" }"#.to_owned(),
         ]
         .map(|step| format!("[[scene.turn]]\nsteps = [{step}]\n"))
@@ -160,11 +159,11 @@ async fn a_parent_that_waits_for_the_second_task_still_hears_of_the_first() {
             "[[scene]]\nwhen = \"errand\"\n{}[[scene]]\n{}",
             turns(2, |n| format!(r#"{{ say = "answer {n}" }}"#)),
             [
-                call("spawn_agent", r#"message = "errand", task_name = "a""#),
+                invoke("spawn_agent", r#"message = "errand", task_name = "a""#),
                 until_there("first"),
-                call("send_input", r#"id = "a", message = "more""#),
+                invoke("send_input", r#"id = "a", message = "more""#),
                 until_there("second"),
-                call("wait", r#"ids = ["a"]"#),
+                invoke("wait", r#"ids = ["a"]"#),
                 r#"{ say = "waited" }"#.to_owned(),
                 r#"{ say = "called" }"#.to_owned(),
             ]
@@ -198,13 +197,13 @@ async fn a_parent_that_waits_for_the_second_task_still_hears_of_the_first() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_model_that_spawns_in_a_loop_meets_the_limits() {
     let child = [
-        call("spawn_agent", r#"message = "spawn""#),
+        invoke("spawn_agent", r#"message = "spawn""#),
         r#"{ say = "spawned" }"#.to_owned(),
     ];
     let cycle = |n: usize| child[n % 2].clone();
     let spawns = [
-        call("spawn_agent", r#"message = "spawn""#),
-        call("spawn_agent", r#"message = "spawn""#),
+        invoke("spawn_agent", r#"message = "spawn""#),
+        invoke("spawn_agent", r#"message = "spawn""#),
     ];
     let screenplay = format!(
         "[[scene]]\nwhen = \"spawn\"\n{}[[scene]]\n{}{}",
@@ -248,13 +247,13 @@ async fn waits_that_could_not_end_are_refused() {
         &format!(
             "[[scene]]\nwhen = \"errand\"\n{}[[scene]]\n{}",
             [
-                call("shell_command", GATE),
-                call("wait", r#"ids = ["root"]"#),
-                call("wait", "ids = [1]"),
-                call("wait", r#"ids = ["/root/nobody", 99]"#),
-                call("send_input", r#"id = 1, message = "me""#),
-                call("send_input", r#"id = "/root/nobody", message = "who""#),
-                call(
+                invoke("shell_command", GATE),
+                invoke("wait", r#"ids = ["root"]"#),
+                invoke("wait", "ids = [1]"),
+                invoke("wait", r#"ids = ["/root/nobody", 99]"#),
+                invoke("send_input", r#"id = 1, message = "me""#),
+                invoke("send_input", r#"id = "/root/nobody", message = "who""#),
+                invoke(
                     "send_input",
                     r#"id = "root", message = "stop", interrupt = true"#
                 ),
@@ -263,8 +262,8 @@ async fn waits_that_could_not_end_are_refused() {
             .map(|step| format!("[[scene.turn]]\nsteps = [{step}]\n"))
             .concat(),
             [
-                call("spawn_agent", r#"message = "errand", task_name = "a""#),
-                call("wait", r#"ids = ["a"]"#),
+                invoke("spawn_agent", r#"message = "errand", task_name = "a""#),
+                invoke("wait", r#"ids = ["a"]"#),
                 r#"{ say = "waited" }"#.to_owned(),
                 r#"{ say = "called" }"#.to_owned(),
             ]
@@ -319,13 +318,13 @@ async fn a_flood_of_messages_is_turned_away_when_the_inbox_is_full() {
     let stage = stage_with(
         &format!(
             "[[scene]]\nwhen = \"errand\"\n[[scene.turn]]\nsteps = [{}]\n{}[[scene]]\n{}",
-            call(
+            invoke(
                 "shell_command",
                 r#"command = "while [ ! -e go ]; do sleep 0.02; done""#
             ),
             turns(600, |n| format!(r#"{{ say = "answer {n}" }}"#)),
             [
-                call("spawn_agent", r#"message = "errand", task_name = "a""#),
+                invoke("spawn_agent", r#"message = "errand", task_name = "a""#),
                 r#"{ say = "spawned" }"#.to_owned(),
                 r#"{ say = "called" }"#.to_owned(),
             ]
@@ -382,14 +381,15 @@ async fn a_huge_message_arrives_whole_and_is_there_after_a_restart() {
     use troupe_tree::command::SendUrgency;
     let stage = stage_with(
         &[
-            script::scene("errand", &script::answers(3, "read")),
-            script::root(
+            play::scene_of("errand", &play::numbered(3, "read")),
+            play::scene_of(
+                "",
                 &[
                     vec![
-                        call("spawn_agent", r#"message = "errand", task_name = "a""#),
-                        call("wait", r#"ids = ["a"]"#),
+                        invoke("spawn_agent", r#"message = "errand", task_name = "a""#),
+                        invoke("wait", r#"ids = ["a"]"#),
                     ],
-                    script::answers(3, "done"),
+                    play::numbered(3, "done"),
                 ]
                 .concat(),
             ),

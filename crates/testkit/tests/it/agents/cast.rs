@@ -3,13 +3,10 @@
 use serde_json::{Value, json};
 use troupe_agents::tree_access::{AgentView, CallbackChoice, SpawnContext, SpawnRequest};
 use troupe_agents::{Family, TreeOptions};
-use troupe_protocol::agent::{AgentOrigin, AgentStatus, SubagentLifecycle};
+use troupe_protocol::agent::{AgentStatus, SubagentLifecycle};
 use troupe_protocol::input::UserInput;
 use troupe_protocol::policy::{ApprovalPolicy, CollaborationMode, SandboxPolicy};
-use troupe_protocol::spawn::HistoryShare;
-use troupe_protocol::tree::{
-    AgentLine, AgentMessage, MailKind, MessageId, OnParentInterrupt, TreeFact,
-};
+use troupe_protocol::tree::{AgentLine, AgentMessage, MailKind, MessageId, TreeFact};
 use troupe_protocol::{AgentId, EventMsg, SessionId, SubmissionId};
 use troupe_testkit::{Actor, Stage};
 use troupe_tools::CallContext;
@@ -244,27 +241,11 @@ pub fn wish(stage: &Stage, prompt: &str, callback: CallbackChoice) -> SpawnReque
         effort: None,
         message_index: 0,
     };
+    let items = vec![UserInput::text(prompt)];
     SpawnRequest {
-        tool: "spawn_agent",
-        origin: AgentOrigin::Spawn,
-        items: vec![UserInput::text(prompt)],
-        agent_type: None,
-        agent_name: None,
         name: Some("kid".to_owned()),
-        label: None,
-        working_directory: None,
-        model: None,
-        backend: None,
-        reasoning_effort: None,
-        sandbox: None,
-        history: HistoryShare::None,
-        fork_answer: None,
-        output_schema: None,
-        approvals: None,
-        on_parent_interrupt: OnParentInterrupt::KeepRunning,
         callback,
-        thread_note: None,
-        turn: SpawnContext::from(&context),
+        ..SpawnRequest::new("spawn_agent", items, SpawnContext::from(&context))
     }
 }
 

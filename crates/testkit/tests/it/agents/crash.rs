@@ -13,7 +13,7 @@ use troupe_testkit::{Actor, Stage};
 use troupe_tree::CurrentStatus;
 
 use super::logs;
-use super::script::{GATE, answers, call, root, said, say, scene};
+use super::play::{GATE, invoke, numbered, said, say, scene_of};
 use crate::it::faulty::Faulty;
 
 const CHILD: AgentId = AgentId(1);
@@ -61,15 +61,16 @@ fn processes_with(word: &str) -> Vec<String> {
 async fn a_compacted_parent_still_has_its_children_and_hears_of_them() {
     let stage = stage_with(
         &[
-            scene("errand", &[call("shell_command", GATE), say("found it")]),
-            root(
+            scene_of("errand", &[invoke("shell_command", GATE), say("found it")]),
+            scene_of(
+                "",
                 &[
                     vec![
-                        call("spawn_agent", r#"message = "errand", task_name = "a""#),
+                        invoke("spawn_agent", r#"message = "errand", task_name = "a""#),
                         say("spawned"),
                         say("SUMMARY"),
                     ],
-                    answers(5, "heard"),
+                    numbered(5, "heard"),
                 ]
                 .concat(),
             ),
@@ -103,14 +104,15 @@ async fn a_compacted_parent_still_has_its_children_and_hears_of_them() {
 async fn taking_back_a_turn_takes_back_no_child() {
     let stage = stage_with(
         &[
-            scene("errand", &answers(2, "found")),
-            root(
+            scene_of("errand", &numbered(2, "found")),
+            scene_of(
+                "",
                 &[
                     vec![
-                        call("spawn_agent", r#"message = "errand", task_name = "a""#),
-                        call("wait", r#"ids = ["a"]"#),
+                        invoke("spawn_agent", r#"message = "errand", task_name = "a""#),
+                        invoke("wait", r#"ids = ["a"]"#),
                     ],
-                    answers(5, "heard"),
+                    numbered(5, "heard"),
                 ]
                 .concat(),
             ),
@@ -146,17 +148,18 @@ async fn a_child_that_cannot_be_set_up_has_failed_to_start_and_the_others_go_on(
     let configured = AtomicUsize::new(0);
     let stage = stage_with(
         &[
-            scene("errand", &answers(2, "found")),
-            root(
+            scene_of("errand", &numbered(2, "found")),
+            scene_of(
+                "",
                 &[
                     vec![
                         [
-                            call("spawn_agent", r#"message = "errand", task_name = "a""#),
-                            call("spawn_agent", r#"message = "errand", task_name = "b""#),
+                            invoke("spawn_agent", r#"message = "errand", task_name = "a""#),
+                            invoke("spawn_agent", r#"message = "errand", task_name = "b""#),
                         ]
                         .join(", "),
                     ],
-                    answers(5, "heard"),
+                    numbered(5, "heard"),
                 ]
                 .concat(),
             ),
@@ -200,14 +203,15 @@ async fn a_session_that_panics_has_failed_and_its_parent_is_called_back() {
     let store = Faulty::default();
     let stage = stage_with(
         &[
-            scene("errand", &[call("shell_command", GATE), say("found it")]),
-            root(
+            scene_of("errand", &[invoke("shell_command", GATE), say("found it")]),
+            scene_of(
+                "",
                 &[
                     vec![
-                        call("spawn_agent", r#"message = "errand", task_name = "a""#),
+                        invoke("spawn_agent", r#"message = "errand", task_name = "a""#),
                         say("spawned"),
                     ],
-                    answers(5, "heard"),
+                    numbered(5, "heard"),
                 ]
                 .concat(),
             ),
@@ -238,25 +242,26 @@ async fn a_session_that_panics_has_failed_and_its_parent_is_called_back() {
 async fn an_interrupted_parent_takes_its_sessions_along_and_leaves_its_agents_at_work() {
     let stage = stage_with(
         &[
-            scene(
+            scene_of(
                 "bound",
                 &[
-                    call("shell_command", r#"command = "sleep 86422""#),
+                    invoke("shell_command", r#"command = "sleep 86422""#),
                     say("slept"),
                 ],
             ),
-            scene("free", &[call("shell_command", GATE), say("found it")]),
-            root(
+            scene_of("free", &[invoke("shell_command", GATE), say("found it")]),
+            scene_of(
+                "",
                 &[
                     vec![
-                        call(
+                        invoke(
                             "create_session",
                             r#"session_type = "default", prompt = "bound""#,
                         ),
-                        call("spawn_agent", r#"message = "free", task_name = "free""#),
-                        call("shell_command", r#"command = "sleep 86423""#),
+                        invoke("spawn_agent", r#"message = "free", task_name = "free""#),
+                        invoke("shell_command", r#"command = "sleep 86423""#),
                     ],
-                    answers(5, "heard"),
+                    numbered(5, "heard"),
                 ]
                 .concat(),
             ),
@@ -300,20 +305,21 @@ async fn an_interrupted_parent_takes_its_sessions_along_and_leaves_its_agents_at
 async fn what_a_shutdown_cut_off_goes_on_when_it_is_asked_to() {
     let stage = stage_with(
         &[
-            scene(
+            scene_of(
                 "errand",
                 &[
-                    call("shell_command", r#"command = "sleep 86424""#),
+                    invoke("shell_command", r#"command = "sleep 86424""#),
                     say("went on"),
                 ],
             ),
-            root(
+            scene_of(
+                "",
                 &[
                     vec![
-                        call("spawn_agent", r#"message = "errand", task_name = "a""#),
+                        invoke("spawn_agent", r#"message = "errand", task_name = "a""#),
                         say("spawned"),
                     ],
-                    answers(5, "heard"),
+                    numbered(5, "heard"),
                 ]
                 .concat(),
             ),

@@ -5,19 +5,19 @@ use troupe_testkit::Stage;
 use troupe_tree::CurrentStatus;
 
 use super::logs;
-use super::script::{answers, call, root, scene};
+use super::play::{invoke, numbered, scene_of};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_child_whose_log_is_empty_has_not_begun_and_begins_with_the_resume() {
-    let errand = answers(2, "found");
+    let errand = numbered(2, "found");
     let parent = [
-        vec![call(
+        vec![invoke(
             "spawn_agent",
             r#"message = "errand", task_name = "a""#,
         )],
-        answers(5, "heard"),
+        numbered(5, "heard"),
     ];
-    let scenes = [scene("errand", &errand), root(&parent.concat())];
+    let scenes = [scene_of("errand", &errand), scene_of("", &parent.concat())];
     let stage = Stage::new(&scenes.concat()).await;
     let mut options = stage.tree_options(&[Family::Agents]);
     options.recovery = RecoveryPolicy::Continue;

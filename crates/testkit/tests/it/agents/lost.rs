@@ -10,8 +10,7 @@ use troupe_tree::CurrentStatus;
 use troupe_tree::command::SendUrgency;
 use troupe_tree::effect::{DeliveryReceipt, UndeliverableReason};
 
-use super::play::scene as scene_of;
-use super::script::{answers, call, root, scene};
+use super::play::{invoke, numbered, scene, scene_of};
 use super::{cast, logs, play};
 
 fn cue(tool: &'static str, arguments: Value) -> String {
@@ -21,17 +20,20 @@ fn cue(tool: &'static str, arguments: Value) -> String {
 /// A root that was shut down after its child had run a command and ended.
 async fn with_a_finished_child() -> Stage {
     let errand = [
-        vec![call("shell_command", r#"command = "echo ran >> ledger""#)],
-        answers(3, "found"),
+        vec![invoke("shell_command", r#"command = "echo ran >> ledger""#)],
+        numbered(3, "found"),
     ];
     let parent = [
         vec![
-            call("spawn_agent", r#"message = "errand", task_name = "a""#),
-            call("wait", r#"ids = ["a"]"#),
+            invoke("spawn_agent", r#"message = "errand", task_name = "a""#),
+            invoke("wait", r#"ids = ["a"]"#),
         ],
-        answers(5, "heard"),
+        numbered(5, "heard"),
     ];
-    let scenes = [scene("errand", &errand.concat()), root(&parent.concat())];
+    let scenes = [
+        scene_of("errand", &errand.concat()),
+        scene_of("", &parent.concat()),
+    ];
     let stage = Stage::new(&scenes.concat()).await;
     let mut options = stage.tree_options(&[Family::Agents]);
     options.recovery = RecoveryPolicy::Continue;
@@ -90,7 +92,7 @@ fn completed(text: &str) -> Value {
 
 #[tokio::test]
 async fn every_tool_tells_the_last_end_of_a_lost_agent() {
-    let errand = scene_of("errand", &["{ say = 'found' }"]);
+    let errand = scene("errand", &["{ say = 'found' }"]);
     let spawn = cue(
         "spawn_agent",
         json!({"message": "errand", "task_name": "a"}),
@@ -150,8 +152,8 @@ async fn agents_below_a_lost_one_are_lost_too_and_their_numbers_are_not_given_ag
         json!({"message": "second errand", "task_name": "b"}),
     );
     let wait_b = cue("wait", json!({"ids": ["b"]}));
-    let errands = scene_of("second errand", &["{ say = 'seen' }"])
-        + &scene_of("first errand", &[&make_b, &wait_b, "{ say = 'heard' }"]);
+    let errands = scene("second errand", &["{ say = 'seen' }"])
+        + &scene("first errand", &[&make_b, &wait_b, "{ say = 'heard' }"]);
     let make_a = cue(
         "spawn_agent",
         json!({"message": "first errand", "task_name": "a"}),

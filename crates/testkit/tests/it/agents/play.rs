@@ -20,13 +20,45 @@ const OPENING: &str = "curtain up";
 /// How long a model may be silent. Longer than any play: a silent child is one at work.
 const SILENCE_MS: u64 = 120_000;
 
-/// Scenes of children, each as its prompt and its steps per turn.
+/// Arguments of a command that waits until the test opens the gate by writing the file `go`.
+pub const GATE: &str = r#"command = "while [ ! -e go ]; do sleep 0.02; done""#;
+
+/// A scene for conversations in which the user's text has these words, with its steps per turn.
+/// One without words is for all others, so it comes last.
 pub fn scene(when: &str, turns: &[&str]) -> String {
     let mut text = format!("[[scene]]\nwhen = '{when}'\n");
     for steps in turns {
         writeln!(text, "[[scene.turn]]\nsteps = [{steps}]").expect("a string takes all");
     }
     text
+}
+
+/// A scene whose turns were put together.
+pub fn scene_of(when: &str, turns: &[String]) -> String {
+    let turns: Vec<&str> = turns.iter().map(String::as_str).collect();
+    scene(when, &turns)
+}
+
+/// A step that calls a tool with arguments in TOML.
+pub fn invoke(tool: &str, arguments: &str) -> String {
+    format!(r#"{{ call = "{tool}", arguments = {{ {arguments} }} }}"#)
+}
+
+pub fn say(text: &str) -> String {
+    format!(r#"{{ say = "{text}" }}"#)
+}
+
+/// As many answers as anybody may want, each with its number.
+pub fn numbered(count: usize, word: &str) -> Vec<String> {
+    (0..count).map(|n| say(&format!("{word} {n}"))).collect()
+}
+
+/// What the model said last in a task that is complete.
+pub fn said(events: &[EventMsg]) -> Option<&str> {
+    match events.last() {
+        Some(EventMsg::TurnComplete(complete)) => complete.last_agent_message.as_deref(),
+        _ => None,
+    }
 }
 
 /// A step that calls a tool.

@@ -13,7 +13,7 @@ use troupe_tree::CurrentStatus;
 use troupe_tree::command::{SendUrgency, StopMode};
 
 use super::logs;
-use super::script::{answers, call, root, said, say, scene};
+use super::play::{invoke, numbered, said, say, scene_of};
 
 /// A stage whose root may write in its directory and nowhere else.
 async fn stage(scenes: &[String]) -> Stage {
@@ -38,7 +38,7 @@ async fn told(stage: &Stage, actor: &Actor, agent: &str) -> Vec<String> {
 }
 
 fn write(name: &str) -> String {
-    call(
+    invoke(
         "shell_command",
         &format!(r#"command = "echo mine > {name}""#),
     )
@@ -47,33 +47,36 @@ fn write(name: &str) -> String {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_read_only_child_and_its_child_cannot_write_where_their_parent_can() {
     let stage = stage(&[
-        scene("grandchild", &[write("of-grandchild"), say("tried")]),
-        scene(
+        scene_of("grandchild", &[write("of-grandchild"), say("tried")]),
+        scene_of(
             "child",
             &[
                 write("of-child"),
-                call(
+                invoke(
                     "subagent_spawn",
                     r#"prompt = "grandchild", sandbox_mode = "workspace-write""#,
                 ),
-                call("subagent_spawn", r#"prompt = "grandchild""#),
-                call("wait", "ids = [2]"),
+                invoke("subagent_spawn", r#"prompt = "grandchild""#),
+                invoke("wait", "ids = [2]"),
                 say("tried"),
             ],
         ),
-        root(&[
-            write("of-root"),
-            call(
-                "subagent_spawn",
-                r#"prompt = "child", sandbox_mode = "danger-full-access""#,
-            ),
-            call(
-                "subagent_spawn",
-                r#"prompt = "child", sandbox_mode = "read-only""#,
-            ),
-            call("wait", "ids = [1]"),
-            say("done"),
-        ]),
+        scene_of(
+            "",
+            &[
+                write("of-root"),
+                invoke(
+                    "subagent_spawn",
+                    r#"prompt = "child", sandbox_mode = "danger-full-access""#,
+                ),
+                invoke(
+                    "subagent_spawn",
+                    r#"prompt = "child", sandbox_mode = "read-only""#,
+                ),
+                invoke("wait", "ids = [1]"),
+                say("done"),
+            ],
+        ),
     ])
     .await;
     let mut actor = stage.start().await;
@@ -114,20 +117,21 @@ async fn a_read_only_child_and_its_child_cannot_write_where_their_parent_can() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_resumed_child_is_as_read_only_as_it_was_born() {
     let stage = stage(&[
-        scene("child", &[say("ready"), write("of-child"), say("tried")]),
-        root(
+        scene_of("child", &[say("ready"), write("of-child"), say("tried")]),
+        scene_of(
+            "",
             &[
                 vec![
-                    call(
+                    invoke(
                         "subagent_spawn",
                         r#"prompt = "child", sandbox_mode = "read-only""#,
                     ),
-                    call("wait", "ids = [1]"),
+                    invoke("wait", "ids = [1]"),
                     say("done"),
                 ],
                 vec![
-                    call("send_input", r#"id = 1, message = "again""#),
-                    call("wait", "ids = [1]"),
+                    invoke("send_input", r#"id = 1, message = "again""#),
+                    invoke("wait", "ids = [1]"),
                     say("done"),
                 ],
             ]
@@ -156,19 +160,19 @@ async fn a_resumed_child_is_as_read_only_as_it_was_born() {
 fn tries(names: &[&str]) -> [String; 2] {
     let mut child = vec![say("ready")];
     let mut of_root = vec![
-        call("spawn_agent", r#"message = "child""#),
-        call("wait", "ids = [1]"),
+        invoke("spawn_agent", r#"message = "child""#),
+        invoke("wait", "ids = [1]"),
         say("done"),
     ];
     for name in names {
         child.extend([write(name), say("tried")]);
         of_root.extend([
-            call("send_input", r#"id = 1, message = "again""#),
-            call("wait", "ids = [1]"),
+            invoke("send_input", r#"id = 1, message = "again""#),
+            invoke("wait", "ids = [1]"),
             say("done"),
         ]);
     }
-    [scene("child", &child), root(&of_root)]
+    [scene_of("child", &child), scene_of("", &of_root)]
 }
 
 async fn turn_under(actor: &mut Actor, overrides: TurnOverrides) {
@@ -214,15 +218,15 @@ async fn a_turn_that_narrows_the_parent_binds_the_children_that_it_has() {
 /// A call may do what its turn may do, and so may what it types into.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_command_in_the_background_does_not_outlive_the_rights_that_it_was_begun_with() {
-    let begin = call(
+    let begin = invoke(
         "exec_command",
         r#"cmd = "bash", tty = true, yield_time_ms = 250"#,
     );
     let typed = |name: &str| {
         let keys = format!(r#"session_id = 1, chars = "touch {name}; exit\n""#);
-        call("write_stdin", &keys)
+        invoke("write_stdin", &keys)
     };
-    let play = root(&[begin, say("done"), typed("typed"), say("done")]);
+    let play = scene_of("", &[begin, say("done"), typed("typed"), say("done")]);
     let stage = stage(&[play]).await;
     let mut actor = stage.start().await;
     turn_under(&mut actor, TurnOverrides::default()).await;
@@ -264,24 +268,24 @@ async fn a_tree_that_is_resumed_with_less_binds_the_children_that_it_has() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_tree_that_is_resumed_with_less_binds_grandchildren_and_the_released() {
     let middle = [
-        call("spawn_agent", r#"message = "leaf", task_name = "leaf""#),
-        call("wait", r#"ids = ["leaf"]"#),
+        invoke("spawn_agent", r#"message = "leaf", task_name = "leaf""#),
+        invoke("wait", r#"ids = ["leaf"]"#),
         say("ready"),
         write("of-middle"),
         say("tried"),
     ];
     let leaf = [say("ready"), write("of-leaf"), say("tried")];
     let of_root = [
-        call("spawn_agent", r#"message = "middle", task_name = "middle""#),
-        call("wait", "ids = [1]"),
+        invoke("spawn_agent", r#"message = "middle", task_name = "middle""#),
+        invoke("wait", "ids = [1]"),
         say("done"),
         say("noted"),
         say("noted"),
     ];
     let scenes = [
-        scene("leaf", &leaf),
-        scene("middle", &middle),
-        root(&of_root),
+        scene_of("leaf", &leaf),
+        scene_of("middle", &middle),
+        scene_of("", &of_root),
     ];
     let stage = stage(&scenes)
         .await
@@ -334,22 +338,25 @@ fn fork_of(session_id: SessionId) -> ConfigureSession {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_fork_of_a_child_has_what_those_above_it_have_when_it_is_made() {
     let scenes = [
-        scene("branch off", &[write("of-fork"), say("tried")]),
-        scene("leaf", &[say("ready")]),
-        scene(
+        scene_of("branch off", &[write("of-fork"), say("tried")]),
+        scene_of("leaf", &[say("ready")]),
+        scene_of(
             "middle",
             &[
-                call("spawn_agent", r#"message = "leaf", task_name = "leaf""#),
-                call("wait", r#"ids = ["leaf"]"#),
+                invoke("spawn_agent", r#"message = "leaf", task_name = "leaf""#),
+                invoke("wait", r#"ids = ["leaf"]"#),
                 say("ready"),
             ],
         ),
-        root(&[
-            call("spawn_agent", r#"message = "middle", task_name = "middle""#),
-            call("wait", "ids = [1]"),
-            say("done"),
-            say("done"),
-        ]),
+        scene_of(
+            "",
+            &[
+                invoke("spawn_agent", r#"message = "middle", task_name = "middle""#),
+                invoke("wait", "ids = [1]"),
+                say("done"),
+                say("done"),
+            ],
+        ),
     ];
     let stage = stage(&scenes)
         .await
@@ -431,26 +438,27 @@ async fn a_parent_that_plans_binds_the_children_that_it_has() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_child_stops_nobody_but_its_own() {
     let stage = stage(&[
-        scene("quiet", &[say("here")]),
-        scene(
+        scene_of("quiet", &[say("here")]),
+        scene_of(
             "jealous",
             &[
-                call("close_agent", "id = 1"),
-                call("cancel_agent", r#"id = "/root/quiet""#),
-                call("close_agent", r#"id = "root""#),
-                call("resume_agent", "id = 1"),
+                invoke("close_agent", "id = 1"),
+                invoke("cancel_agent", r#"id = "/root/quiet""#),
+                invoke("close_agent", r#"id = "root""#),
+                invoke("resume_agent", "id = 1"),
                 say("tried"),
             ],
         ),
-        root(
+        scene_of(
+            "",
             &[
                 vec![
-                    call("spawn_agent", r#"message = "quiet", task_name = "quiet""#),
-                    call("wait", "ids = [1]"),
-                    call("spawn_agent", r#"message = "jealous""#),
-                    call("wait", "ids = [2]"),
+                    invoke("spawn_agent", r#"message = "quiet", task_name = "quiet""#),
+                    invoke("wait", "ids = [1]"),
+                    invoke("spawn_agent", r#"message = "jealous""#),
+                    invoke("wait", "ids = [2]"),
                 ],
-                answers(3, "done"),
+                numbered(3, "done"),
             ]
             .concat(),
         ),
@@ -471,10 +479,13 @@ async fn a_child_stops_nobody_but_its_own() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_role_that_cannot_be_read_makes_no_child() {
-    let stage = stage(&[root(&[
-        call("spawn_agent", r#"message = "go", agent_type = "broken""#),
-        say("done"),
-    ])])
+    let stage = stage(&[scene_of(
+        "",
+        &[
+            invoke("spawn_agent", r#"message = "go", agent_type = "broken""#),
+            say("done"),
+        ],
+    )])
     .await;
     let roles = stage.home().join("agents");
     std::fs::create_dir_all(&roles).unwrap();
@@ -493,21 +504,24 @@ async fn a_role_that_cannot_be_read_makes_no_child() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_withheld_tool_is_neither_offered_nor_run() {
     let stage = stage(&[
-        scene(
+        scene_of(
             "errand",
             &[
-                call("shell_command", r#"command = "echo mine > of-child""#),
+                invoke("shell_command", r#"command = "echo mine > of-child""#),
                 say("tried"),
             ],
         ),
-        root(&[
-            call(
-                "spawn_agent",
-                r#"message = "errand", agent_type = "talker""#,
-            ),
-            call("wait", "ids = [1]"),
-            say("done"),
-        ]),
+        scene_of(
+            "",
+            &[
+                invoke(
+                    "spawn_agent",
+                    r#"message = "errand", agent_type = "talker""#,
+                ),
+                invoke("wait", "ids = [1]"),
+                say("done"),
+            ],
+        ),
     ])
     .await;
     let roles = stage.home().join("agents");

@@ -13,7 +13,7 @@ use troupe_testkit::{Actor, Stage};
 use troupe_tree::CurrentStatus;
 
 use super::logs;
-use super::script::{GATE, answers, call, root, said, say, scene};
+use super::play::{GATE, invoke, numbered, said, say, scene_of};
 use crate::it::faulty::Faulty;
 
 /// A root that makes two children in its first task and a third in its second, and waits
@@ -21,22 +21,23 @@ use crate::it::faulty::Faulty;
 async fn stage() -> Stage {
     let spawn = |name: &str| {
         let arguments = format!(r#"message = "errand", task_name = "{name}""#);
-        call("spawn_agent", &arguments)
+        invoke("spawn_agent", &arguments)
     };
     let scenes = [
-        scene("errand", &answers(5, "found")),
-        root(
+        scene_of("errand", &numbered(5, "found")),
+        scene_of(
+            "",
             &[
                 vec![
                     spawn("a"),
-                    call("wait", r#"ids = ["a"]"#),
+                    invoke("wait", r#"ids = ["a"]"#),
                     spawn("b"),
-                    call("wait", r#"ids = ["b"]"#),
+                    invoke("wait", r#"ids = ["b"]"#),
                     say("made two"),
                     spawn("c"),
-                    call("wait", r#"ids = ["c"]"#),
+                    invoke("wait", r#"ids = ["c"]"#),
                 ],
-                answers(9, "done"),
+                numbered(9, "done"),
             ]
             .concat(),
         ),
@@ -277,14 +278,15 @@ fn is_breakdown(msg: &EventMsg) -> bool {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_callback_whose_task_cannot_begin_waits_for_the_next_process() {
     let scenes = [
-        scene("errand", &[call("shell_command", GATE), say("found it")]),
-        root(
+        scene_of("errand", &[invoke("shell_command", GATE), say("found it")]),
+        scene_of(
+            "",
             &[
                 vec![
-                    call("spawn_agent", r#"message = "errand", task_name = "a""#),
+                    invoke("spawn_agent", r#"message = "errand", task_name = "a""#),
                     say("spawned"),
                 ],
-                answers(5, "heard"),
+                numbered(5, "heard"),
             ]
             .concat(),
         ),

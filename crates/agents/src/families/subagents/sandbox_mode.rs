@@ -1,57 +1,11 @@
-//! The wish for a child, as `subagent_spawn` and `subagent_fork` put it.
+//! How `subagent_spawn` and `subagent_fork` are told of a sandbox.
 
-use troupe_protocol::agent::AgentOrigin;
-use troupe_protocol::input::UserInput;
 use troupe_protocol::policy::SandboxMode;
-use troupe_protocol::spawn::HistoryShare;
-use troupe_protocol::tree::OnParentInterrupt;
-use troupe_tools::CallContext;
 
-use crate::tree_access::{CallbackChoice, SpawnContext, SpawnRequest, TreeError};
-
-/// What the two calls have in common, made regular.
-#[derive(Debug)]
-pub(super) struct SubagentRequest {
-    /// Without one the child waits to be told.
-    pub prompt: Option<String>,
-    pub model: Option<String>,
-    pub backend: Option<String>,
-    pub label: Option<String>,
-    pub sandbox: Option<SandboxMode>,
-}
-
-/// A child without history. What is not asked for is the default role's, or inherited.
-pub(super) fn request(
-    tool: &'static str,
-    context: &CallContext,
-    wish: SubagentRequest,
-) -> SpawnRequest {
-    SpawnRequest {
-        tool,
-        origin: AgentOrigin::Spawn,
-        items: wish.prompt.map(UserInput::text).into_iter().collect(),
-        agent_type: None,
-        agent_name: None,
-        name: None,
-        label: wish.label,
-        working_directory: None,
-        model: wish.model,
-        backend: wish.backend,
-        reasoning_effort: None,
-        sandbox: wish.sandbox,
-        history: HistoryShare::None,
-        fork_answer: None,
-        output_schema: None,
-        approvals: None,
-        on_parent_interrupt: OnParentInterrupt::KeepRunning,
-        callback: CallbackChoice::default(),
-        thread_note: None,
-        turn: SpawnContext::from(context),
-    }
-}
+use crate::tree_access::TreeError;
 
 /// Reads a sandbox mode in any of the spellings that models use for it.
-pub(super) fn sandbox(text: Option<&str>) -> Result<Option<SandboxMode>, TreeError> {
+pub(super) fn parse(text: Option<&str>) -> Result<Option<SandboxMode>, TreeError> {
     let Some(text) = text.map(str::trim).filter(|text| !text.is_empty()) else {
         return Ok(None);
     };
@@ -78,7 +32,7 @@ mod tests {
     fn check(spellings: &[&str], expected: Expect) {
         let mut read: Vec<String> = spellings
             .iter()
-            .map(|text| match sandbox(Some(text)) {
+            .map(|text| match parse(Some(text)) {
                 Ok(mode) => format!("{mode:?}"),
                 Err(trouble) => trouble.to_string(),
             })
