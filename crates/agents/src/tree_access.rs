@@ -304,7 +304,10 @@ impl TreeAccess {
     ) -> Result<TaskResult, TreeError> {
         let view = self.view(target).await?;
         match self.agents.result(view.session, task).await {
-            Err(TreeError::NoResult(_)) if view.status == CurrentStatus::Lost => {
+            // Its log is gone, or nothing in it can be read.
+            Err(TreeError::NoResult(_) | TreeError::Storage(_))
+                if view.status == CurrentStatus::Lost =>
+            {
                 Err(TreeError::lost(view))
             }
             found => found,

@@ -10,6 +10,7 @@ use serde::Deserialize;
 
 use crate::approval::ApprovalMode;
 use crate::limits::{STARTUP_TIME_DEFAULT, TOOL_TIME_DEFAULT};
+use crate::name::names;
 
 /// A server's configuration, checked. Equal ones mean the same server.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
@@ -69,6 +70,21 @@ impl ServerConfig {
     pub(crate) fn approval(&self, tool: &str) -> ApprovalMode {
         let own = self.tool_approval.get(tool);
         own.copied().unwrap_or(self.approval)
+    }
+
+    /// Returns the names by which models call the tools of the server of this name, if the
+    /// configuration lists them and no other server has the like.
+    pub fn tool_names(&self, server: &str) -> Option<Vec<String>> {
+        let tools = self.listed_tools()?;
+        let tools: Vec<_> = tools.map(|tool| (server, tool)).collect();
+        Some(names(&tools))
+    }
+
+    /// Returns the tools by their own names, if the configuration lists them.
+    pub(crate) fn listed_tools(&self) -> Option<impl Iterator<Item = &str>> {
+        let enabled = self.choice.enabled.as_ref()?;
+        let tools = enabled.union(&self.choice.disabled);
+        Some(tools.map(String::as_str))
     }
 
     /// Returns the variables whose values are meant for the server alone.

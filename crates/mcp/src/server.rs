@@ -131,6 +131,17 @@ impl McpServerHandle {
         }
     }
 
+    /// Returns its tools by their own names; `None` as long as they are not known.
+    pub(crate) fn tools(&self) -> Option<Vec<String>> {
+        let known = self.known();
+        if !known.was_open {
+            let listed = self.config.listed_tools()?;
+            return Some(listed.map(str::to_owned).collect());
+        }
+        let tools = known.catalogue.tools.iter();
+        Some(tools.map(|tool| tool.name.clone()).collect())
+    }
+
     /// Returns a connection, starting the server if it does not run.
     pub(crate) async fn connect(&self) -> Result<Arc<McpConnection>, String> {
         let ended = || "the engine is ending".to_owned();

@@ -1,12 +1,13 @@
 //! All servers of the program, one for each configuration.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use troupe_process::Launcher;
 
 use crate::config::ServerConfig;
+use crate::name::names;
 use crate::oauth::McpLoginStore;
 use crate::server::McpServerHandle;
 use crate::server_set::{McpServerSet, ServerList};
@@ -68,6 +69,34 @@ impl McpServerPool {
         let servers = self.servers.lock().unwrap_or_else(PoisonError::into_inner);
         let name = |server: &McpServerHandle| server.name.to_string();
         servers.iter().map(name).collect()
+    }
+
+    /// Returns the names by which models call the tools of a server; `None` as long as they are
+    /// not known, because it was not started yet, or if there is no such server.
+    pub fn tool_names(&self, server: &str) -> Option<Vec<String>> {
+        let servers = self.servers.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut tools: BTreeSet<(String, String)> = BTreeSet::new();
+        let mut is_there = false;
+        // Sessions can have servers of one name with other configurations. How a tool is called
+        // depends on those of other servers.
+        for other in servers.iter() {
+            let is_it = *other.name == *server;
+            is_there |= is_it;
+            match other.tools() {
+                None if is_it => return None,
+                None => {}
+                Some(names) => {
+                    tools.extend(names.into_iter().map(|tool| (other.name.to_string(), tool)));
+                }
+            }
+        }
+        let pairs: Vec<(&str, &str)> = tools
+            .iter()
+            .map(|(server, tool)| (server.as_str(), tool.as_str()))
+            .collect();
+        let named = names(&pairs).into_iter().zip(&pairs);
+        let of_it = named.filter(|(_, (of, _))| *of == server);
+        is_there.then(|| of_it.map(|(name, _)| name).collect())
     }
 
     /// Ends the servers that no configuration has any more.

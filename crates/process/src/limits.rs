@@ -63,6 +63,10 @@ pub const NESTED_DEPTH_MAX: usize = 32;
 /// before every command.
 pub const NESTED_PATHS_MAX: usize = 256;
 
+/// Repositories that the indices of a workspace and of its submodules name, checked out or not. They
+/// are protected before all others, and do not count as those.
+pub const NESTED_EXPECTED_MAX: usize = 4_096;
+
 /// How long it may take, for disks that answer slowly.
 pub const NESTED_SEARCH_MS_MAX: u64 = 1_000;
 

@@ -27,7 +27,8 @@ pub use gitlinks::gitlinks;
 use crate::cage::Cage;
 use crate::holder_pool::FileId;
 use crate::limits::{
-    NESTED_DEPTH_MAX, NESTED_ENTRIES_MAX, NESTED_PATHS_MAX, NESTED_PLAIN_MAX, NESTED_SEARCH_MS_MAX,
+    NESTED_DEPTH_MAX, NESTED_ENTRIES_MAX, NESTED_EXPECTED_MAX, NESTED_PATHS_MAX, NESTED_PLAIN_MAX,
+    NESTED_SEARCH_MS_MAX,
 };
 use crate::placeholder::{self, holds_repository, is_empty, is_placeholder};
 use crate::roots::{PROTECTED_NAMES, git_directories, resolve};
@@ -101,6 +102,12 @@ pub(crate) fn search(cage: &Cage) -> NestedPaths {
         workspace: Path::new("/"),
         found: NestedPaths::default(),
         expected: HashSet::new(),
+        known: [&cage.protected, &cage.writable]
+            .into_iter()
+            .flatten()
+            .cloned()
+            .collect(),
+        room: NESTED_EXPECTED_MAX,
         entries: 0,
         until: Instant::now() + Duration::from_millis(NESTED_SEARCH_MS_MAX),
     };
@@ -108,15 +115,11 @@ pub(crate) fn search(cage: &Cage) -> NestedPaths {
     for workspace in &cage.workspaces {
         search.workspace = workspace;
         let places = gitlinks::below(workspace);
-        search.expected.extend(places.iter().cloned());
-        if places
-            .iter()
-            .try_for_each(|it| search.protect_expected_repository(it))
-            .is_err()
-        {
+        if search.expect_repositories(places).is_err() {
             break;
         }
     }
+    search.room = search.found.count() + NESTED_PATHS_MAX;
     for workspace in &cage.workspaces {
         search.workspace = workspace;
         search.run();
@@ -135,6 +138,11 @@ struct NestedSearch<'a> {
     found: NestedPaths,
     /// Where an index names a repository: mounts hold these, and their users may fill them.
     expected: HashSet<PathBuf>,
+    /// What is protected already. Those directly in a root are, and what was asked for by name is
+    /// not to be.
+    known: HashSet<PathBuf>,
+    /// How much may be found, as yet.
+    room: usize,
     entries: usize,
     until: Instant,
 }
@@ -161,6 +169,13 @@ impl NestedSearch<'_> {
             let Ok(has_repository) = self.look_in(&directory, &mut inside) else {
                 return;
             };
+            // Git looks into it, and from it into those that it has.
+            if has_repository && depth > 0 && !self.expected.contains(&directory) {
+                let places = gitlinks::inside(&directory);
+                if self.expect_repositories(places).is_err() {
+                    return;
+                }
+            }
             let is_below = is_below_repository || has_repository;
             if depth < NESTED_DEPTH_MAX {
                 open.extend(inside.into_iter().map(|path| (path, depth + 1, is_below)));
@@ -176,6 +191,23 @@ impl NestedSearch<'_> {
                 self.found.plain.push(directory);
             }
         }
+    }
+
+    /// Protects places where repositories belong, and those where these have others: git goes from
+    /// one to the next.
+    fn expect_repositories(&mut self, places: Vec<PathBuf>) -> Result<(), SearchLimitReached> {
+        let mut open = VecDeque::from(places);
+        while let Some(place) = open.pop_front() {
+            if self.expected.contains(&place) {
+                continue;
+            }
+            self.protect_expected_repository(&place)?;
+            if holds_repository(&place) {
+                open.extend(gitlinks::inside(&place));
+            }
+            self.expected.insert(place);
+        }
+        Ok(())
     }
 
     /// Protects a place where a repository belongs. One that is not there yet must not come: its
@@ -279,16 +311,28 @@ impl NestedSearch<'_> {
     }
 
     fn add_link(&mut self, path: &Path) -> Result<(), SearchLimitReached> {
-        if !self.is_known(path) {
+        if !self.known.contains(path) && self.can_be_named(path) {
             self.make_room()?;
+            self.known.insert(path.to_path_buf());
             self.found.links.push(path.to_path_buf());
         }
         Ok(())
     }
 
+    /// Its holder is told of it in text.
+    fn can_be_named(&mut self, path: &Path) -> bool {
+        let is_text = path.to_str().is_some();
+        if !is_text {
+            let path = path.display();
+            self.stop(format!("left out {path}: the name is not UTF-8"));
+        }
+        is_text
+    }
+
     fn add(&mut self, path: &Path) -> Result<(), SearchLimitReached> {
-        if !self.is_known(path) {
+        if !self.known.contains(path) && self.can_be_named(path) {
             self.make_room()?;
+            self.known.insert(path.to_path_buf());
             self.found.mountable.push(path.to_path_buf());
         }
         Ok(())
@@ -306,17 +350,6 @@ impl NestedSearch<'_> {
         Ok(())
     }
 
-    /// Those directly in a root are, and what was asked for by name is not to be protected.
-    fn is_known(&self, path: &Path) -> bool {
-        let known = [
-            &self.cage.protected,
-            &self.cage.writable,
-            &self.found.mountable,
-            &self.found.links,
-        ];
-        known.into_iter().flatten().any(|it| it == path)
-    }
-
     /// Other workspaces have a search of their own.
     fn is_left_out(&self, path: &Path) -> bool {
         let left_out = [
@@ -328,10 +361,10 @@ impl NestedSearch<'_> {
     }
 
     fn make_room(&mut self) -> Result<(), SearchLimitReached> {
-        if self.found.count() < NESTED_PATHS_MAX {
+        if self.found.count() < self.room {
             return Ok(());
         }
-        self.stop(format!("stopped at {NESTED_PATHS_MAX} of them"));
+        self.stop(format!("stopped at {} of them", self.room));
         Err(SearchLimitReached)
     }
 

@@ -15,7 +15,7 @@ use troupe_protocol::discard;
 use troupe_protocol::policy::SandboxMode;
 
 use crate::call::{ApprovalQuestion, ToolInvocation};
-use crate::command::scripts::ScriptDigests;
+use crate::command::scripts::ApprovalReach;
 use crate::policy::SandboxChoice;
 
 /// One thing a person has agreed to.
@@ -26,8 +26,8 @@ pub(crate) enum ApprovedAction {
         argv: Vec<String>,
         cwd: PathBuf,
         sandbox: SandboxChoice,
-        /// What it would run of files that a confined command can rewrite.
-        scripts: ScriptDigests,
+        /// What a lasting yes to it stands for.
+        reach: ApprovalReach,
     },
     /// Edits of this file, inside the writable roots or beyond them.
     Edit {
@@ -217,8 +217,13 @@ fn covers(
     mode: SandboxMode,
 ) -> bool {
     let is_agreed = |one: &ApprovedAction| {
-        let unknown = ScriptDigests::Unknown;
-        if matches!(one, ApprovedAction::Command { scripts, .. } if *scripts == unknown) {
+        if matches!(
+            one,
+            ApprovedAction::Command {
+                reach: ApprovalReach::Once,
+                ..
+            }
+        ) {
             return false;
         }
         let (ApprovedAction::Command { sandbox, .. } | ApprovedAction::Edit { sandbox, .. }) = one;

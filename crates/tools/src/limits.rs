@@ -175,8 +175,6 @@ pub(crate) const UNDO_LISTING_BYTES_MAX: usize = 64 * 1024 * 1024;
 /// What is told of a git that failed.
 pub(crate) const UNDO_COMPLAINT_BYTES_MAX: usize = 500;
 
-/// A longer script is not read to find out what it runs.
-pub(crate) const COMMAND_SCRIPT_BYTES_MAX: u64 = 64 * 1024;
 /// Words of a command that a lasting yes is bound to; one with more is asked for each time.
 pub(crate) const COMMAND_WORDS_BOUND_MAX: usize = 256;
 /// A shorter value is no secret: it is a word that begins like a token.

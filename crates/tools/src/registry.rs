@@ -6,6 +6,7 @@ use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 
 use futures_util::FutureExt as _;
+use troupe_protocol::policy::SandboxPolicy;
 use troupe_protocol::tool::ToolSpec;
 
 use crate::approval::{ApprovalMemory, SessionApprovals};
@@ -290,6 +291,13 @@ impl Registry {
     /// is called afterwards works as before; dropping the registry also ends what is left.
     pub async fn shutdown(&self) {
         self.terminals.end_all().await;
+    }
+
+    /// Ends the processes in the background that were begun with more rights than these, and
+    /// waits until they are gone. Returns the numbers that the model knows them by.
+    pub async fn end_wider_commands(&self, rights: &SandboxPolicy) -> Vec<String> {
+        let ended = self.terminals.end_wider(rights).await;
+        ended.iter().map(ToString::to_string).collect()
     }
 
     async fn unknown_tool_answer(&self, name: &str, call: &ToolInvocation) -> ToolOutput {

@@ -31,6 +31,7 @@ mod ledger;
 mod listing;
 mod manifest;
 mod plan;
+mod recheck;
 mod recorder;
 mod scan;
 mod snapshots;

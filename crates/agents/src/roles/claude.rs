@@ -38,6 +38,31 @@ const READING: &[&str] = &[
 
 const COMMANDS: &[&str] = &["shell_command", "exec_command", "write_stdin"];
 
+/// The keys that count here.
+const KEYS: [&str; 8] = [
+    "name",
+    "description",
+    "tools",
+    "disallowedTools",
+    "permissionMode",
+    "model",
+    "effort",
+    "mcpServers",
+];
+
+/// Keys of theirs that mean nothing here.
+const KEYS_WITHOUT_EFFECT: [&str; 9] = [
+    "background",
+    "color",
+    "hooks",
+    "initialPrompt",
+    "isolation",
+    "maxTurns",
+    "memory",
+    "skills",
+    "version",
+];
+
 /// What a tool of theirs is here.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Counterpart {
@@ -138,6 +163,7 @@ pub(super) fn parse(
         reasoning_effort: fields.take("effort").map(effort).transpose()?,
     };
     let mcp_servers = fields.take("mcpServers").map(|it| it.list()).transpose()?;
+    fields.refuse_slips()?;
     let ignored: Vec<&str> = fields.0.keys().map(String::as_str).collect();
     if !ignored.is_empty() {
         notes.push(format!("of no effect here: {}", ignored.join(", ")));
@@ -371,6 +397,23 @@ impl Fields {
 
     fn take(&mut self, key: &str) -> Option<Field> {
         self.0.remove(key)
+    }
+
+    /// Refuses what is left and close to a key that counts: it would look like a lock.
+    fn refuse_slips(&self) -> Result<(), RoleFault> {
+        let left = self.0.iter();
+        let mut unknown = left.filter(|(key, _)| !KEYS_WITHOUT_EFFECT.contains(&key.as_str()));
+        let is_slip = |key: &str| nearest(key, KEYS).is_some();
+        match unknown.find(|(key, _)| is_slip(key)) {
+            None => Ok(()),
+            Some((key, field)) => Err(RoleFault::at_line(
+                field.line,
+                RoleProblem::UnknownKey {
+                    key: key.clone(),
+                    expected: KEYS.to_vec(),
+                },
+            )),
+        }
     }
 }
 

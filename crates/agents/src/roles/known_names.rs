@@ -2,8 +2,8 @@
 //!
 //! An entry of a deny list that means nothing looks like a lock and is none, and one of an
 //! allow list takes everything else away. So a role is refused for a tool or a server that
-//! nobody knows. The tools of a server are known only once it runs; until then its own name
-//! is what an entry is held to.
+//! nobody knows. The tools of a server are known once it runs, or if its configuration lists
+//! them; until then its own name is what an entry is held to.
 
 use std::fmt;
 use std::sync::Arc;
@@ -30,6 +30,10 @@ const RESOURCE_TOOLS: [&str; 3] = [
 pub trait ServerNames: Send + Sync + fmt::Debug {
     fn servers(&self) -> Vec<String>;
 
+    /// The tools of a server, by the names that models call them by; `None` as long as that is
+    /// not known.
+    fn tools(&self, server: &str) -> Option<Vec<String>>;
+
     /// The programs that a child can be.
     fn backends(&self) -> Vec<String>;
 }
@@ -51,7 +55,7 @@ pub(super) fn check(
     if role.dialect == RoleDialect::ClaudeCode {
         return Ok(());
     }
-    let servers = names.map(|names| names.servers());
+    let servers = names.map(known_servers);
     let servers = servers.as_deref();
     let allow = role.tools.allow.as_deref().unwrap_or_default();
     let lists = [("allow_list", allow), ("deny_list", &role.tools.deny)];
@@ -72,31 +76,57 @@ pub(super) fn check(
         return Ok(());
     };
     let wanted = role.mcp_servers.as_deref().unwrap_or_default();
+    let known: Vec<String> = known.iter().map(|server| server.name.clone()).collect();
     match wanted.iter().find(|server| !known.contains(server)) {
         None => Ok(()),
         Some(server) => {
             let what = "configured MCP server";
-            Err(refused(role, "mcp_servers", what, server, known))
+            Err(refused(role, "mcp_servers", what, server, &known))
         }
     }
 }
 
-fn is_known(entry: &ToolPattern, servers: Option<&[String]>) -> bool {
+/// A server, and by which names its tools are called.
+struct KnownServer {
+    name: String,
+    /// By which the names of its tools begin.
+    prefix: String,
+    /// `None` as long as they are not known.
+    tools: Option<Vec<String>>,
+}
+
+fn known_servers(names: &Arc<dyn ServerNames>) -> Vec<KnownServer> {
+    let servers = names.servers().into_iter();
+    let known = servers.map(|name| KnownServer {
+        prefix: server_prefix(&name),
+        tools: names.tools(&name),
+        name,
+    });
+    known.collect()
+}
+
+impl KnownServer {
+    /// Tells whether an entry means a tool that the server has, or may have, or all of them.
+    fn may_be_meant(&self, entry: &ToolPattern) -> bool {
+        let has_it = |tools: &Vec<String>| tools.iter().any(|tool| entry.matches(tool));
+        entry.matches_some_beginning(&self.prefix)
+            && (entry.matches(&self.prefix) || self.tools.as_ref().is_none_or(has_it))
+    }
+}
+
+fn is_known(entry: &ToolPattern, servers: Option<&[KnownServer]>) -> bool {
     if own_tools().any(|tool| entry.matches(tool)) {
         return true;
     }
     let Some(servers) = servers else {
         return entry.matches_some_beginning(SERVER_TOOL_PREFIX);
     };
-    let of_some_server = servers
-        .iter()
-        .any(|server| entry.matches_some_beginning(&server_prefix(server)));
     // `mcp__*` names no server: it means all, also where there are none.
-    let of_any_server = entry
-        .as_str()
-        .strip_prefix(SERVER_TOOL_PREFIX)
-        .is_some_and(|server| server.starts_with('*'));
-    of_some_server || of_any_server
+    let of_any_server = || {
+        let server = entry.as_str().strip_prefix(SERVER_TOOL_PREFIX);
+        servers.is_empty() && server.is_some_and(|server| server.starts_with('*'))
+    };
+    servers.iter().any(|server| server.may_be_meant(entry)) || of_any_server()
 }
 
 pub(super) fn own_tools() -> impl Iterator<Item = &'static str> {
@@ -104,11 +134,12 @@ pub(super) fn own_tools() -> impl Iterator<Item = &'static str> {
     families.chain(BUILT_IN_TOOLS).chain(RESOURCE_TOOLS)
 }
 
-/// A server stands for its tools.
-fn tools_of_servers(servers: Option<&[String]>) -> Vec<String> {
-    let servers = servers.unwrap_or_default().iter();
-    let patterns = servers.map(|server| format!("{}*", server_prefix(server)));
-    patterns.collect()
+/// Each server stands for its tools; those that are known follow.
+fn tools_of_servers(servers: Option<&[KnownServer]>) -> Vec<String> {
+    let servers = servers.unwrap_or_default();
+    let patterns = servers.iter().map(|server| format!("{}*", server.prefix));
+    let tools = servers.iter().filter_map(|server| server.tools.as_ref());
+    patterns.chain(tools.flatten().cloned()).collect()
 }
 
 fn refused(

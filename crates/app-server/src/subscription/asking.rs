@@ -63,9 +63,9 @@ impl SubscriptionActor {
         };
         let translator = match question.agent() {
             Some(agent) => self.children.translator(agent.session_id),
-            None => Some(&mut self.translator),
+            None => &mut self.translator,
         };
-        match translator.and_then(|translator| translator.asked(asked)) {
+        match translator.asked(asked) {
             Some(started) => self.connection.notify(&started).await,
             None => Ok(()),
         }

@@ -143,9 +143,12 @@ impl FollowedChildren {
         self.listen().await;
     }
 
-    /// Returns what tells of a child that the client follows.
-    pub(super) fn translator(&mut self, id: SessionId) -> Option<&mut EventTranslator> {
-        self.known.get_mut(&id).map(FollowedChild::translator)
+    /// Returns what tells of a child. It may be one of which the client has not heard yet, because
+    /// it has just joined.
+    pub(super) fn translator(&mut self, id: SessionId) -> &mut EventTranslator {
+        let child = self.known.entry(id);
+        let child = child.or_insert_with(|| FollowedChild::new(id));
+        child.translator()
     }
 
     /// Tells the client of a new child.

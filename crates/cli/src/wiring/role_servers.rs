@@ -1,9 +1,10 @@
 //! The servers of tools that roles may name.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use troupe_agents::roles::ServerNames;
-use troupe_mcp::McpServerPool;
+use troupe_mcp::{McpServerPool, ServerConfig};
 
 use crate::settings::IntegrationSettings;
 use crate::wiring::PreparedDirectory;
@@ -11,14 +12,14 @@ use crate::wiring::PreparedDirectory;
 /// What a configuration has, also what is switched off.
 #[derive(Debug)]
 pub struct ConfiguredNames {
-    servers: Vec<String>,
+    servers: BTreeMap<String, ServerConfig>,
     backends: Vec<String>,
 }
 
 impl ConfiguredNames {
     pub fn of(integrations: &IntegrationSettings) -> Arc<dyn ServerNames> {
         Arc::new(Self {
-            servers: integrations.mcp_servers.keys().cloned().collect(),
+            servers: integrations.mcp_servers.clone(),
             backends: integrations.backends.keys().cloned().collect(),
         })
     }
@@ -26,7 +27,11 @@ impl ConfiguredNames {
 
 impl ServerNames for ConfiguredNames {
     fn servers(&self) -> Vec<String> {
-        self.servers.clone()
+        self.servers.keys().cloned().collect()
+    }
+
+    fn tools(&self, server: &str) -> Option<Vec<String>> {
+        self.servers.get(server)?.tool_names(server)
     }
 
     fn backends(&self) -> Vec<String> {
@@ -49,6 +54,14 @@ impl ServerNames for SessionServers {
         names.sort();
         names.dedup();
         names
+    }
+
+    fn tools(&self, server: &str) -> Option<Vec<String>> {
+        let configured = || {
+            let servers = &self.here.settings.integrations.mcp_servers;
+            servers.get(server)?.tool_names(server)
+        };
+        self.hub.tool_names(server).or_else(configured)
     }
 
     fn backends(&self) -> Vec<String> {

@@ -1,6 +1,7 @@
 //! A task from its first model request to its last.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use troupe_model::{ModelError, ModelEvent, ModelRequest, ModelToolChoice};
 use troupe_protocol::SubmissionId;
@@ -8,6 +9,7 @@ use troupe_protocol::error::ErrorInfo;
 use troupe_protocol::event::{AbortReason, ErrorEvent, EventMsg, StreamErrorEvent, TurnStarted};
 use troupe_protocol::input::UserInput;
 use troupe_protocol::item::TurnItem;
+use troupe_protocol::policy::SandboxPolicy;
 use troupe_protocol::rollout::RolloutRecord;
 use troupe_protocol::tree::MessageId;
 use troupe_protocol::usage::TokenUsageInfo;
@@ -19,7 +21,7 @@ use super::refused_requests::RequestOverflow;
 use super::{Conversation, NewTask, OpenSession, TaskRequester};
 use crate::emit::{EmittedLine, Emitter};
 use crate::host::{ActivityKind, StaleRequest, WriteAck, WriteBatch};
-use crate::limits::CYCLES_MAX;
+use crate::limits::{CYCLES_MAX, STOP_GRACE_MS};
 use crate::output::AnswerFormat;
 use crate::response::{IncomingResponse, ResponseUpdate};
 use crate::task::{CompactionBudget, SteeredMessage, StopCause, Task, TaskPhase};
@@ -69,14 +71,44 @@ impl OpenSession {
             ahead: prepared.ahead,
         };
         let task = conversation.open_task(out, id, prepared.output, Some(message), starting)?;
+        let (id, rights) = (
+            task.id.clone(),
+            conversation.call_context(&task).sandbox_policy,
+        );
         let task = self.task.insert(task);
-        let done = conversation.sample(task, out).await;
+        let done = match conversation.end_wider_commands(out, &id, &rights).await {
+            Ok(()) => conversation.sample(task, out).await,
+            lost => lost,
+        };
         self.drop_ended_task();
         done
     }
 }
 
 impl Conversation {
+    /// Ends what goes on in the background with more rights than the task has that begins now.
+    async fn end_wider_commands(
+        &self,
+        out: &mut Emitter,
+        task: &SubmissionId,
+        rights: &SandboxPolicy,
+    ) -> Result<(), StoreError> {
+        let ending = self.tools.end_wider_commands(rights);
+        let ended = tokio::time::timeout(Duration::from_millis(STOP_GRACE_MS), ending).await;
+        let message = match ended {
+            Ok(numbers) if numbers.is_empty() => return Ok(()),
+            Ok(numbers) => format!(
+                "commands in the background were begun with more rights than there are now, so \
+                 they were ended: {}",
+                numbers.join(", ")
+            ),
+            Err(_) => "a command in the background, begun with more rights than there are now, \
+                       was killed and has not ended yet"
+                .to_owned(),
+        };
+        out.warn(task, message)
+    }
+
     /// Writes the beginning of a task in one piece: the task, what the model does not know
     /// of its surroundings, its place in the tree, and the message it begins with.
     pub(super) fn open_task(

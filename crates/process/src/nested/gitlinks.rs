@@ -10,7 +10,7 @@ use std::io::Read as _;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Component, Path, PathBuf};
 
-use crate::limits::{INDEX_BYTES_MAX, NESTED_PATHS_MAX};
+use crate::limits::INDEX_BYTES_MAX;
 use crate::roots::git_directories;
 
 /// The mode of an entry that stands for a commit of another repository.
@@ -27,60 +27,109 @@ const FLAG_EXTENDED: u16 = 0x4000;
 /// The extension of an index whose entries are for the most part in another file.
 const SHARED: &[u8] = b"link";
 
+const HEX_DIGITS: [char; 16] = [
+    '0', '1', '2', '3', '4', '5', '6', '7', '8', '9', 'a', 'b', 'c', 'd', 'e', 'f',
+];
+
 /// What an index says of other repositories.
 #[derive(Debug, Default)]
 struct IndexNames {
     gitlinks: Vec<Vec<u8>>,
-    /// Whether no entries are in another file.
-    is_whole: bool,
+    /// The id of another file that has the rest of the entries.
+    shared: Option<Vec<u8>>,
+}
+
+/// The index of a repository.
+struct RepositoryIndex {
+    /// The top of the work tree.
+    top: PathBuf,
+    /// Where the index lies.
+    place: PathBuf,
+    bytes: Vec<u8>,
 }
 
 /// Returns the places in a work tree where the repository at its top has others; `None` if its
 /// index cannot be understood. Without an index there are none.
 pub fn gitlinks(top: &Path) -> Option<Vec<PathBuf>> {
-    let Some((root, index)) = index_of(top) else {
+    let Some(index) = RepositoryIndex::read(top) else {
         let places = [top.join(".git")].into_iter().chain(git_directories(top));
         let mut indices = places.map(|place| place.join("index"));
         let is_absent = indices.all(|index| index.symlink_metadata().is_err());
         return is_absent.then(Vec::new);
     };
-    let mut listed = ID_LENGTHS.iter().filter_map(|bytes| names(&index, *bytes));
-    let names = listed.next().filter(|names| names.is_whole)?.gitlinks;
-    let places = names.iter().map(|name| root.join(OsStr::from_bytes(name)));
+    let names = index.names().filter(|names| names.shared.is_none())?;
+    let places = names.gitlinks.iter();
+    let places = places.map(|name| top.join(OsStr::from_bytes(name)));
     Some(places.collect())
 }
 
-/// Returns the places below a directory where its repository has others. None for an index that
-/// is not understood: the search still finds what exists.
+/// Returns the places below a directory where the repository around it has others. None for an
+/// index that is not understood: the search still finds what exists.
 pub(super) fn below(directory: &Path) -> Vec<PathBuf> {
-    let Some((root, index)) = directory.ancestors().find_map(index_of) else {
-        return Vec::new();
-    };
-    let names = ID_LENGTHS.iter().find_map(|bytes| names(&index, *bytes));
-    let places = names.unwrap_or_default().gitlinks.into_iter();
-    let places = places.map(|name| root.join(OsStr::from_bytes(&name)));
-    let is_plain = |path: &PathBuf| {
-        let mut parts = path.components();
-        parts.all(|part| matches!(part, Component::RootDir | Component::Normal(_)))
-    };
-    places
-        .filter(|path| path.starts_with(directory) && path != directory && is_plain(path))
-        .take(NESTED_PATHS_MAX)
-        .collect()
+    let index = directory.ancestors().find_map(RepositoryIndex::read);
+    index.map_or_else(Vec::new, |index| index.places_below(directory))
 }
 
-/// Reads the index of the repository whose work tree begins here.
-fn index_of(directory: &Path) -> Option<(&Path, Vec<u8>)> {
-    let own = directory.join(".git");
-    let place = if own.is_dir() {
-        own
-    } else {
-        git_directories(directory).into_iter().next()?
-    };
+/// The same for the repository at its top.
+pub(super) fn inside(top: &Path) -> Vec<PathBuf> {
+    let index = RepositoryIndex::read(top);
+    index.map_or_else(Vec::new, |index| index.places_below(top))
+}
+
+impl RepositoryIndex {
+    /// Reads the index of the repository whose work tree begins here.
+    fn read(top: &Path) -> Option<Self> {
+        let own = top.join(".git");
+        let place = if own.is_dir() {
+            own
+        } else {
+            git_directories(top).into_iter().next()?
+        };
+        Some(Self {
+            top: top.to_owned(),
+            bytes: read_index(&place.join("index"))?,
+            place,
+        })
+    }
+
+    fn names(&self) -> Option<IndexNames> {
+        let mut listed = ID_LENGTHS.iter();
+        listed.find_map(|bytes| names(&self.bytes, *bytes))
+    }
+
+    /// Those of the other file are among them, also the ones that the first takes back.
+    fn places_below(&self, directory: &Path) -> Vec<PathBuf> {
+        let mut names = self.names().unwrap_or_default();
+        if let Some(id) = names.shared.take() {
+            names.gitlinks.extend(self.shared_names(&id));
+        }
+        let places = names.gitlinks.into_iter();
+        let places = places.map(|name| self.top.join(OsStr::from_bytes(&name)));
+        let is_plain = |path: &PathBuf| {
+            let mut parts = path.components();
+            parts.all(|part| matches!(part, Component::RootDir | Component::Normal(_)))
+        };
+        places
+            .filter(|path| path.starts_with(directory) && path != directory && is_plain(path))
+            .collect()
+    }
+
+    fn shared_names(&self, id: &[u8]) -> Vec<Vec<u8>> {
+        let mut name = "sharedindex.".to_owned();
+        for byte in id {
+            name.extend([byte >> 4, byte & 15].map(|digit| HEX_DIGITS[usize::from(digit)]));
+        }
+        let shared = read_index(&self.place.join(name));
+        let names_in = |index: Vec<u8>| names(&index, id.len());
+        shared.and_then(names_in).unwrap_or_default().gitlinks
+    }
+}
+
+fn read_index(path: &Path) -> Option<Vec<u8>> {
     let mut index = Vec::new();
-    let file = File::open(place.join("index")).ok()?;
+    let file = File::open(path).ok()?;
     file.take(INDEX_BYTES_MAX).read_to_end(&mut index).ok()?;
-    Some((directory, index))
+    Some(index)
 }
 
 /// Returns the names of the entries that are gitlinks; none if the index is not of this kind.
@@ -92,6 +141,7 @@ fn names(index: &[u8], id_bytes: usize) -> Option<IndexNames> {
     let version = reader.number()?;
     let count = reader.number()?;
     let mut found = Vec::new();
+    let mut nameless = false;
     let mut name = Vec::new();
     for _ in 0..count {
         let before = reader.0.len();
@@ -116,16 +166,34 @@ fn names(index: &[u8], id_bytes: usize) -> Option<IndexNames> {
             }
             _ => return None,
         }
-        if !MODES.contains(&mode) || name.is_empty() {
+        if !MODES.contains(&mode) {
             return None;
         }
-        if mode == GITLINK {
+        // One that stands for an entry of the shared file has no name of its own.
+        let is_nameless = name.is_empty();
+        nameless |= is_nameless;
+        if mode == GITLINK && !is_nameless {
             found.push(name.clone());
         }
     }
+    // What follows must end with a hash of this length: read by the wrong one, an index can look
+    // like another.
+    let mut shared = None;
+    while reader.0.len() > id_bytes {
+        let name = reader.take(4)?;
+        let length = usize::try_from(reader.number()?).ok()?;
+        let extension = reader.take(length)?;
+        if name == SHARED {
+            shared = Some(extension.get(..id_bytes)?.to_vec());
+        }
+    }
+    if reader.0.len() != id_bytes || (nameless && shared.is_none()) {
+        return None;
+    }
     Some(IndexNames {
         gitlinks: found,
-        is_whole: !reader.0.starts_with(SHARED),
+        // All zeros: there is none after all.
+        shared: shared.filter(|id| id.iter().any(|byte| *byte != 0)),
     })
 }
 

@@ -161,6 +161,114 @@ async fn a_repository_that_is_expected_cannot_be_planted() {
     }
 }
 
+/// However the index is written, and in whichever repository inside it lies.
+#[tokio::test]
+async fn no_place_that_some_index_names_can_be_planted() {
+    let (split, inside) = (scratch(), scratch());
+    let work = split.path();
+    repository_with_links(work, "2", &["early"]);
+    let git = |directory: &Path, arguments: &[&str]| {
+        let mut git = Command::new("git");
+        git.arg("-C").arg(directory).args(arguments);
+        assert!(git.status().unwrap().success(), "{arguments:?}");
+    };
+    git(work, &["update-index", "--split-index"]);
+    let link = format!("160000,{},late", "1".repeat(40));
+    git(work, &["update-index", "--add", "--cacheinfo", &link]);
+    // One entry of the shared file is replaced.
+    write(work.join("zz"), "other");
+    git(work, &["add", "zz"]);
+    // Who must know all of them learns that one file does not have them.
+    assert_eq!(troupe_process::gitlinks(work), None);
+    // A submodule that is checked out, and an embedded repository, each with one that is not.
+    let work = inside.path();
+    repository_with_links(work, "2", &["module"]);
+    assert_eq!(
+        troupe_process::gitlinks(work),
+        Some(vec![work.join("module")])
+    );
+    for name in ["module", "embedded"] {
+        fs::create_dir(work.join(name)).unwrap();
+        repository_with_links(&work.join(name), "4", &["deep/empty"]);
+    }
+    for (work, places) in [
+        (split.path(), vec!["early", "late"]),
+        (
+            inside.path(),
+            vec!["module/deep/empty", "embedded/deep/empty"],
+        ),
+    ] {
+        for place in &places {
+            fs::create_dir_all(work.join(place)).unwrap();
+        }
+        let tries = places.iter().map(|place| format!("; mv -T made {place}"));
+        let script = format!("git init -q made{}; true", tries.collect::<String>());
+        assert!(succeeds(&namespaces(), &script, work).await);
+        assert!(work.join("made/.git").exists());
+        for place in places {
+            assert!(!work.join(place).join(".git").exists(), "{place}");
+        }
+    }
+}
+
+/// Ids are longer there, and read by the wrong length an index looks like another one.
+#[tokio::test]
+async fn a_place_in_a_repository_with_longer_ids_cannot_be_planted() {
+    let place = scratch();
+    let work = place.path();
+    let script = "git init -q --object-format=sha256 && echo a > a && git add a && \
+                  git -c user.name=a -c user.email=a@b commit -qm a && \
+                  git update-index --add --cacheinfo 160000,$(git rev-parse HEAD),mod && mkdir mod";
+    let mut shell = Command::new("sh");
+    let made = shell.args(["-c", script]).current_dir(work).status();
+    assert!(made.unwrap().success());
+    assert_eq!(troupe_process::gitlinks(work), Some(vec![work.join("mod")]));
+    let script = "git init -q made; mv -T made mod; true";
+    assert!(succeeds(&namespaces(), script, work).await);
+    assert!(work.join("made/.git").exists());
+}
+
+/// Nothing can be mounted there; it is told, and commands run.
+#[tokio::test]
+async fn a_place_whose_name_is_not_text_keeps_no_command_from_running() {
+    use std::os::unix::ffi::OsStrExt as _;
+    let place = scratch();
+    let name = std::ffi::OsStr::from_bytes(b"m\xff");
+    fs::create_dir_all(place.path().join(name).join(".git")).unwrap();
+    let launcher = namespaces();
+    assert!(succeeds(&launcher, "true", place.path()).await);
+    let report = launcher.report();
+    let mut rows = report.rows().iter();
+    assert!(rows.any(|row| {
+        matches!(&row.state, EnforcementState::NotEnforced { why } if why.contains("not UTF-8"))
+    }));
+}
+
+#[tokio::test]
+async fn a_thousand_places_that_an_index_names_cannot_be_planted() {
+    let place = scratch();
+    let work = place.path();
+    let names: Vec<String> = (0..1_000).map(|number| format!("m/{number}")).collect();
+    repository_with_links(work, "2", &[]);
+    let mut links = Vec::new();
+    for name in &names {
+        fs::create_dir_all(work.join(name)).unwrap();
+        links.push(format!("160000 {}\t{name}\n", "1".repeat(40)));
+    }
+    write(work.join("links"), &links.concat());
+    let feed = "git update-index --index-info < links";
+    let mut shell = Command::new("sh");
+    let fed = shell.args(["-c", feed]).current_dir(work).status();
+    assert!(fed.unwrap().success());
+    let script =
+        "git init -q made; for m in m/*; do mv -T made $m && echo $m; done 2> /dev/null; true";
+    assert!(succeeds(&namespaces(), script, work).await);
+    assert!(work.join("made/.git").exists());
+    for name in names {
+        assert!(!work.join(&name).join(".git").exists(), "{name}");
+    }
+}
+
 #[tokio::test]
 async fn no_number_of_repositories_takes_the_place_of_one_that_is_expected() {
     let place = scratch();

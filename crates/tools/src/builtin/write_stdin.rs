@@ -13,7 +13,7 @@ use troupe_protocol::tool::ToolSpec;
 use crate::approval::{ApprovalAnswer, ApprovedAction, SessionApprovals};
 use crate::arguments;
 use crate::call::{ApprovalQuestion, ToolEvent, ToolInvocation};
-use crate::command::scripts::ScriptDigests;
+use crate::command::scripts::ApprovalReach;
 use crate::command::{
     BackgroundReport, BackgroundStatus, BackgroundTerminals, CommandItem, CommandTerminal,
     OutputCapture, TerminalId, TerminalKind, WatchOutcome,
@@ -106,7 +106,7 @@ impl WriteStdin {
             cwd: terminal.cwd.clone(),
             sandbox: then,
             // What it does depends on what was typed before.
-            scripts: ScriptDigests::Unknown,
+            reach: ApprovalReach::Once,
         };
         let ask = ApprovalQuestion::Exec(ExecApprovalRequest {
             call_id: call.id.clone(),

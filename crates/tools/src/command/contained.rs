@@ -193,7 +193,9 @@ impl CommandContext<'_> {
             || counted.is_some_and(|(_, commands)| commands.contains(&first));
         // What somebody names by its path, or of which nothing is known, is their own choice.
         let is_in_the_way = !program.contains('/') && !self.is_found_outside(program);
-        if is_listed || is_in_the_way || (name == "git" && !self.git_is_harmless()) {
+        let is_led_away =
+            name == "git" && (git::names_program(arguments) || !self.git_is_harmless());
+        if is_listed || is_in_the_way || is_led_away {
             Containment::Changeable
         } else {
             Containment::Unlisted

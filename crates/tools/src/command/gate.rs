@@ -9,7 +9,7 @@ use troupe_protocol::policy::SandboxMode;
 
 use super::PreparedCommand;
 use super::contained::{CommandContext, Containment};
-use super::scripts::ScriptDigests;
+use super::scripts::ApprovalReach;
 use crate::approval::{ApprovalAnswer, ApprovalLifetime, ApprovedAction, SessionApprovals};
 use crate::blocking;
 use crate::call::{ApprovalQuestion, CallContext, ToolEvent, ToolInvocation};
@@ -110,18 +110,16 @@ impl CommandGate {
         reason: String,
         then: SandboxChoice,
     ) -> ApprovalAnswer {
-        let scripts = self.scripts(call, request, then).await;
-        let proposal = if scripts.has_files() {
-            None
-        } else {
-            self.proposal(rules, request, &call.context, then)
+        let reach = self.reach(call, request, then).await;
+        let proposal = match reach {
+            ApprovalReach::Once => None,
+            ApprovalReach::Words => self.proposal(rules, request, &call.context, then),
         };
-        let is_bound = scripts != ScriptDigests::Unknown;
         let matter = [ApprovedAction::Command {
             argv: request.argv.clone(),
             cwd: request.cwd.clone(),
             sandbox: then,
-            scripts,
+            reach,
         }];
         let mut available_decisions = vec![
             ReviewDecision::Approved,
@@ -133,7 +131,7 @@ impl CommandGate {
         if proposal.is_none() {
             available_decisions.retain(|decision| *decision != ReviewDecision::ApprovedAlways);
         }
-        if !is_bound {
+        if reach == ApprovalReach::Once {
             available_decisions.retain(|decision| *decision != ReviewDecision::ApprovedForSession);
         }
         let ask = ApprovalQuestion::Exec(ExecApprovalRequest {
@@ -191,19 +189,19 @@ impl CommandGate {
         (after == PolicyVerdict::Allow(then)).then_some(proposed)
     }
 
-    /// Returns what a yes to this command is bound to. Inside the sandbox it is bound to nothing:
+    /// Returns what a lasting yes to this command stands for. Inside the sandbox its words do:
     /// whatever runs there is confined.
-    async fn scripts(
+    async fn reach(
         &self,
         call: &ToolInvocation,
         request: &PreparedCommand,
         then: SandboxChoice,
-    ) -> ScriptDigests {
+    ) -> ApprovalReach {
         if !is_outside(call, then) {
-            return ScriptDigests::none();
+            return ApprovalReach::Words;
         }
-        let scripts = self.look(call, request, ScriptDigests::look).await;
-        scripts.unwrap_or(ScriptDigests::Unknown)
+        let reach = self.look(call, request, ApprovalReach::look).await;
+        reach.unwrap_or(ApprovalReach::Once)
     }
 
     /// Tells whether a rule that lets a command out of the sandbox still stands for what it runs:

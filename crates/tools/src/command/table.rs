@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use schemars::JsonSchema;
 use serde::Deserialize;
+use troupe_protocol::policy::SandboxPolicy;
 
 use super::terminal::CommandTerminal;
 use crate::limits::{TERMINALS_MAX, TERMINALS_PROTECTED};
@@ -92,6 +93,25 @@ impl BackgroundTerminals {
         let entries = std::mem::take(&mut self.lock().entries);
         let ends = entries.values().map(|entry| entry.terminal.end());
         futures_util::future::join_all(ends).await;
+    }
+
+    /// Ends the commands that were begun with more rights than these, waits until they are gone,
+    /// and returns their numbers. Who asks for one later is told why it ended.
+    pub(crate) async fn end_wider(&self, rights: &SandboxPolicy) -> Vec<TerminalId> {
+        let wider: Vec<(TerminalId, Arc<CommandTerminal>)> = {
+            let table = self.lock();
+            let entries = table.entries.iter();
+            let is_wider = |terminal: &CommandTerminal| {
+                !terminal.has_exited() && !terminal.begun_under.is_within(rights)
+            };
+            entries
+                .filter(|(_, entry)| is_wider(&entry.terminal))
+                .map(|(id, entry)| (*id, Arc::clone(&entry.terminal)))
+                .collect()
+        };
+        let ends = wider.iter().map(|(_, terminal)| terminal.end());
+        futures_util::future::join_all(ends).await;
+        wider.into_iter().map(|(id, _)| id).collect()
     }
 
     fn lock(&self) -> MutexGuard<'_, TerminalTable> {

@@ -5,7 +5,7 @@ use crate::limits::SECRET_LENGTH_MIN;
 
 /// A name that contains one of these words most likely holds a secret, or the way to one: an
 /// agent's socket signs for whoever can reach it.
-const SECRET_NAMES: [&str; 42] = [
+const SECRET_NAMES: [&str; 49] = [
     "*KEY*",
     "*SECRET*",
     "*TOKEN*",
@@ -32,6 +32,13 @@ const SECRET_NAMES: [&str; 42] = [
     "*MONGO*_UR?",
     "*REDIS*_UR?",
     "*_DSN",
+    "DSN",
+    "AUTH",
+    "AUTHORIZATION",
+    "*_AUTHORIZATION",
+    "*_USERPWD",
+    "*_BINDPW",
+    "*_BINDDN_PW",
     "*CONNECTION_STRING*",
     "*CONN_STR*",
     "*_SAS*",
@@ -86,7 +93,7 @@ const SECRET_SETTINGS: [&str; 15] = [
 ];
 
 /// Beginnings of words that are nothing but a secret, as their issuers mark them.
-const SECRET_PREFIXES: [&str; 75] = [
+const SECRET_PREFIXES: [&str; 76] = [
     "sk-",
     "sk_live_",
     "sk_test_",
@@ -126,6 +133,7 @@ const SECRET_PREFIXES: [&str; 75] = [
     "rubygems_",
     "hf_",
     "gsk_",
+    "HRKU-",
     "xai-",
     "pplx-",
     "r8_",
@@ -185,7 +193,15 @@ const SECRET_HEADERS: [&str; 13] = [
 const SECRET_SCHEMES: [&str; 4] = ["BEARER", "BASIC", "TOKEN", "APIKEY"];
 
 /// Addresses whose path is the secret.
-const SECRET_PATHS: [&str; 3] = ["://hooks.", "/webhooks/", "/webhook/"];
+const SECRET_PATHS: [&str; 7] = [
+    "://hooks.",
+    "/webhooks/",
+    "/webhook/",
+    "/webhookb2/",
+    ".webhook.office.com/",
+    "://api.telegram.org/bot",
+    "://maker.ifttt.com/",
+];
 
 /// Says whether a variable should be kept from commands.
 pub(super) fn is_secret(name: &str, value: &str) -> bool {
@@ -207,6 +223,40 @@ pub fn holds_credentials(value: &str) -> bool {
         || has_secret_header(value)
         || has_secret_setting(value)
         || is_secret_address(value)
+        || is_login_at_host(value)
+        || value.split(is_separator).any(is_bot_token)
+}
+
+fn is_separator(it: char) -> bool {
+    it.is_whitespace() || "\"',;=/()<>".contains(it)
+}
+
+/// Tells whether a value is an address without a scheme that begins with a name and a password, as
+/// proxies and databases take it: `user:password@host:3128`, `user:password@tcp(host)/db`.
+fn is_login_at_host(value: &str) -> bool {
+    let Some((login, host)) = value.rsplit_once('@') else {
+        return false;
+    };
+    let Some((user, password)) = login.split_once(':') else {
+        return false;
+    };
+    let is_plain = |text: &str| !text.is_empty() && !text.contains([' ', '\t', '\n', '/']);
+    is_plain(user)
+        && is_plain(password)
+        && host.starts_with(|it: char| it.is_ascii_alphanumeric() || it == '[')
+        && !host.contains([' ', '\n'])
+}
+
+/// Tells whether a word is a token of a bot: a number, a colon and 35 letters.
+fn is_bot_token(word: &str) -> bool {
+    let word = word.strip_prefix("bot").unwrap_or(word);
+    word.split_once(':').is_some_and(|(number, rest)| {
+        let is_letter = |it: u8| it.is_ascii_alphanumeric() || it == b'_' || it == b'-';
+        (8..=10).contains(&number.len())
+            && number.bytes().all(|it| it.is_ascii_digit())
+            && rest.len() == 35
+            && rest.bytes().all(is_letter)
+    })
 }
 
 /// Looks for tokens that say what they are, wherever they stand.

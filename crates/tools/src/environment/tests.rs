@@ -75,12 +75,39 @@ fn addresses_with_credentials_are_dropped_whatever_their_name() {
         ("UPLOAD", "https://h/container?sv=1&sig=abc"),
     ];
     assert_eq!(kept(&secret), [""; 0]);
+    let without_scheme = [
+        ("HTTP_PROXY", "u:p@proxy:3128"),
+        ("RSYNC_PROXY", "user:pw@h:80"),
+        ("PROXY_USERPWD", "u:p"),
+        ("DSN", "user:pass@tcp(127.0.0.1:3306)/db"),
+        ("PLACE", "user:pa55@host:5432/db"),
+        ("LDAP_BINDPW", "p"),
+        ("AUTH", "Basic dXNlcjpwYXNz"),
+        ("AUTHORIZATION", "Bearer abcdef"),
+        ("TEAMS", "https://x.webhook.office.com/webhookb2/a/b"),
+        ("NOTICES", "https://api.telegram.org/bot123456:ABC/send"),
+        ("RUN_THIS", "https://maker.ifttt.com/trigger/x/with/k"),
+        ("BOT", "123456789:AAEabcdefghijklmnopqrstuvwxyz012345"),
+        ("DYNO", "HRKU-01234567-89ab-cdef"),
+    ];
+    assert_eq!(kept(&without_scheme), [""; 0]);
     let harmless = [
+        ("HOST_AND_PORT", "localhost:3128"),
         ("HTTP_PROXY", "http://proxy:3128"),
+        ("IMAGE", "registry.example:5000/a/b@sha256:0a1b"),
+        ("PEER", "somebody@host:22"),
         ("MAIL", "somebody@example"),
         ("PAGE", "https://h/a@b?page=2"),
     ];
-    assert_eq!(kept(&harmless), ["HTTP_PROXY", "MAIL", "PAGE"]);
+    let names = [
+        "HOST_AND_PORT",
+        "HTTP_PROXY",
+        "IMAGE",
+        "MAIL",
+        "PAGE",
+        "PEER",
+    ];
+    assert_eq!(kept(&harmless), names);
 }
 
 #[test]

@@ -145,10 +145,9 @@ impl SnapshotCandidates {
     }
 
     /// Returns the files that give attributes to others.
-    pub(super) fn attribute_files(&self) -> Vec<Vec<u8>> {
-        let is_one = |path: &[u8]| path == b".gitattributes" || path.ends_with(b"/.gitattributes");
-        let files = self.files.iter().filter(|file| is_one(&file.path));
-        files.map(|file| file.path.clone()).collect()
+    pub(super) fn attribute_files(&self) -> impl Iterator<Item = &[u8]> {
+        let paths = self.files.iter().map(|file| file.path.as_slice());
+        paths.filter(|path| gives_attributes(path))
     }
 
     /// Says that all objects hold the bytes on disk. Whoever uses one compares the lengths.
@@ -267,18 +266,28 @@ impl ContentSource {
     }
 }
 
+/// Tells whether a file gives attributes to others, by its name.
+pub(super) fn gives_attributes(path: &[u8]) -> bool {
+    path == b".gitattributes" || path.ends_with(b"/.gitattributes")
+}
+
 /// Returns what an earlier look knew of a file, if it is still so.
 fn reusable(file: &KnownFile, stamp: &FileStamp, blobs: &BlobStore) -> Option<FileContent> {
-    let is_there = match &file.content {
-        FileContent::Kept(sha256) => blobs.has(sha256),
-        FileContent::Object(_)
-        | FileContent::Link(_)
-        | FileContent::Unkept(UnkeptReason::TooLarge | UnkeptReason::Special) => true,
-        FileContent::Repository
-        | FileContent::Unkept(UnkeptReason::TooMany | UnkeptReason::Unreadable) => false,
-    };
-    let is_same = file.is_settled && file.stamp == *stamp && is_there;
-    is_same.then(|| file.content.clone())
+    is_reusable(file, stamp, blobs).then(|| file.content.clone())
+}
+
+/// Tells whether what an earlier look knew of a file is still so.
+pub(super) fn is_reusable(file: &KnownFile, stamp: &FileStamp, blobs: &BlobStore) -> bool {
+    let is_same = file.is_settled && file.stamp == *stamp;
+    is_same
+        && match &file.content {
+            FileContent::Kept(sha256) => blobs.has(sha256),
+            FileContent::Object(_)
+            | FileContent::Link(_)
+            | FileContent::Unkept(UnkeptReason::TooLarge | UnkeptReason::Special) => true,
+            FileContent::Repository
+            | FileContent::Unkept(UnkeptReason::TooMany | UnkeptReason::Unreadable) => false,
+        }
 }
 
 /// What one look may still read.

@@ -1,5 +1,5 @@
-//! Finding all files of a work tree: those that git tracks are looked at here, while git, or what
-//! an earlier look knows, tells which others there are.
+//! Finding all files of a work tree: those that git tracks are looked at here, while git tells
+//! which others there are. Where an earlier look still names them, only what is new is found.
 
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
@@ -12,13 +12,14 @@ use troupe_process::GitReader;
 
 use super::assemble::{GitTracking, ScannedFile};
 use super::git;
-use super::index::{EntryKind, GitIndex};
-use super::listing::{DirectoryCollector, FileListing, ListingCheck, NewName};
-use super::manifest::{FileContent, TreeManifest};
+use super::index::EntryKind;
+use super::listing::{DirectoryCollector, FileListing};
+use super::manifest::TreeManifest;
+use super::recheck::RecheckedTree;
 use super::scan::WorkTree;
 use super::store::StampedIndex;
 use crate::blocking::{self, WorkDeadline};
-use crate::limits::{UNDO_NEW_NAMES_MAX, UNDO_UNNAMED_ROUNDS_MAX};
+use crate::limits::{THREAD_FILES_MIN, UNDO_NEW_NAMES_MAX, UNDO_UNNAMED_ROUNDS_MAX};
 
 /// A work tree, and what of it a turn may write.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -53,8 +54,6 @@ pub(super) struct FileFinder {
     pub place: WritableTree,
     pub git: GitReader,
     pub index: Arc<StampedIndex>,
-    /// What an earlier look found.
-    pub known: Option<Arc<TreeManifest>>,
     /// See [`FileListing`]; `None` if it is not known for sure.
     pub basis: Option<[u8; 32]>,
     pub now_ns: i64,
@@ -68,100 +67,86 @@ pub(super) struct FoundFiles {
     pub listing: Option<FileListing>,
 }
 
-/// What is listed beside the index.
-#[derive(Debug, Default)]
-struct ListedFiles {
-    /// A path that ends with a slash is a repository inside.
-    paths: Vec<Vec<u8>>,
-    directories: DirectoryCollector,
-    /// Directories of which it is not known whether they are ignored.
-    unnamed: Vec<Vec<u8>>,
-}
-
 impl FileFinder {
+    /// Finds all files.
     pub(super) async fn find(&self) -> Result<FoundFiles, String> {
         let stamping = {
             let finder = self.clone();
             blocking::finish(move || finder.stamp_tracked())
         };
         let (listed, tracked) = tokio::join!(self.list(), stamping);
-        let ListedFiles {
-            paths,
-            directories,
-            unnamed,
-        } = listed?;
+        let listed = listed?;
         let mut files = tracked?.map_err(|error| not_seen(&error))?;
         let finder = self.clone();
         let files = blocking::finish(move || {
-            if !paths.is_empty() {
-                files.extend(finder.stamp_listed(paths)?);
-                files.sort_by(|one, other| one.path.cmp(&other.path));
-                files.dedup_by(|later, earlier| later.path == earlier.path);
+            if !listed.is_empty() {
+                files.extend(finder.stamp_listed(listed)?);
+                sort(&mut files);
             }
             Ok(files)
         });
         let files = files.await?.map_err(|error: io::Error| not_seen(&error))?;
-        let listing = self.watch(&files, directories, unnamed).await;
+        let directories = DirectoryCollector::default();
+        let listing = self.watch(&files, directories, Vec::new()).await;
         Ok(FoundFiles { files, listing })
     }
 
-    async fn list(&self) -> Result<ListedFiles, String> {
-        if let Some(listed) = self.list_again().await? {
-            return Ok(listed);
-        }
-        let text = self.place.parts.iter().map(|part| part.to_str());
-        // A name that is not text cannot be an argument: then all is listed, and left out below.
-        let parts: Vec<&str> = text.collect::<Option<_>>().unwrap_or_default();
-        let paths = git::list(&self.git, &parts, self.index.index.is_sparse()).await?;
-        Ok(ListedFiles {
-            paths,
-            ..ListedFiles::default()
-        })
-    }
-
-    /// Lists what an earlier look knows, and asks git about names that are new. `None` if that
-    /// does not do.
-    async fn list_again(&self) -> Result<Option<ListedFiles>, String> {
-        let finder = self.clone();
-        let checked = blocking::finish(move || finder.check_listing()).await?;
-        let Some((mut listed, new)) = checked.map_err(|error| not_seen(&error))? else {
-            return Ok(None);
-        };
-        if new.is_empty() {
-            return Ok(Some(listed));
-        }
+    /// Finds the files that have to be looked at closely after a look has been compared with what
+    /// there is. `None` if git has to list all.
+    pub(super) async fn find_changed(
+        &self,
+        known: &Arc<TreeManifest>,
+        rechecked: RecheckedTree,
+    ) -> Result<Option<FoundFiles>, String> {
+        let RecheckedTree {
+            directories,
+            new,
+            touched,
+            gone: _,
+        } = rechecked;
         let text = new.iter().map(|name| str::from_utf8(&name.path).ok());
         let Some(names) = text.collect::<Option<Vec<&str>>>() else {
             return Ok(None);
         };
-        listed
-            .paths
-            .extend(git::list(&self.git, &names, false).await?);
-        let directories = new.into_iter().filter(|name| name.is_directory);
-        listed.unnamed = directories.map(|name| name.path).collect();
-        Ok(Some(listed))
+        let listed = if names.is_empty() {
+            Vec::new()
+        } else {
+            git::list(&self.git, &names, false).await?
+        };
+        let (finder, manifest) = (self.clone(), Arc::clone(known));
+        let found = blocking::finish(move || {
+            let mut files = finder.stamp_listed(listed)?;
+            let index = &finder.index.index;
+            for name in &new {
+                files.extend(finder.stamp_entries(index.numbers_under(&name.path))?);
+            }
+            files.extend(touched.into_iter().map(|(number, stamp)| {
+                let path = manifest.files[number].path.clone();
+                let entry = index.number(&path);
+                ScannedFile {
+                    standing: entry.map_or(GitTracking::Untracked, GitTracking::Tracked),
+                    path,
+                    stamp,
+                }
+            }));
+            sort(&mut files);
+            let new = new.into_iter().filter(|name| name.is_directory);
+            Ok((files, new.map(|name| name.path).collect()))
+        });
+        let found = found.await?.map_err(|error: io::Error| not_seen(&error));
+        let (files, unnamed): (Vec<ScannedFile>, _) = found?;
+        let ignored = known.listing.as_ref().map(|it| it.ignored.clone());
+        let collected = DirectoryCollector::from_known(directories, ignored.unwrap_or_default());
+        let listing = self.watch(&files, collected, unnamed).await;
+        Ok(Some(FoundFiles { files, listing }))
     }
 
-    fn check_listing(&self) -> io::Result<Option<(ListedFiles, Vec<NewName>)>> {
-        let Some(known) = &self.known else {
-            return Ok(None);
-        };
-        let listing = known.listing.as_ref();
-        let Some(listing) = listing.filter(|it| it.basis.is_some() && it.basis == self.basis)
-        else {
-            return Ok(None);
-        };
-        let tree = WorkTree::open(&self.place.root)?;
-        let checked = listing.check(&tree, known, self.now_ns, &self.stop)?;
-        let ListingCheck::Holds { directories, new } = checked else {
-            return Ok(None);
-        };
-        let listed = ListedFiles {
-            paths: others(known, &self.index.index),
-            directories: DirectoryCollector::from_known(directories, listing.ignored.clone()),
-            unnamed: Vec::new(),
-        };
-        Ok(Some((listed, new)))
+    /// Lists what git does not track; a path that ends with a slash is a repository inside.
+    async fn list(&self) -> Result<Vec<Vec<u8>>, String> {
+        let text = self.place.parts.iter().map(|part| part.to_str());
+        // A name that is not text cannot be an argument: then all is listed, and left out below.
+        let parts: Vec<&str> = text.collect::<Option<_>>().unwrap_or_default();
+        git::list(&self.git, &parts, self.index.index.is_sparse()).await
     }
 
     /// Notes which directories must stay as they are for the list to hold at the next look; none
@@ -208,25 +193,26 @@ impl FileFinder {
     }
 
     fn stamp_tracked(&self) -> io::Result<Vec<ScannedFile>> {
-        let entries = self.index.index.entries.iter().enumerate();
-        let entries: Vec<_> = entries
-            .filter(|(_, entry)| entry.kind != EntryKind::SparseDirectory)
-            .filter(|(_, entry)| self.place.contains(&entry.path))
+        self.stamp_entries(0..self.index.index.entries.len())
+    }
+
+    /// Looks at files that git tracks, by their numbers in the index.
+    fn stamp_entries(&self, numbers: impl Iterator<Item = usize>) -> io::Result<Vec<ScannedFile>> {
+        let entries = &self.index.index.entries;
+        let numbers: Vec<usize> = numbers
+            .filter(|number| entries[*number].kind != EntryKind::SparseDirectory)
+            .filter(|number| self.place.contains(&entries[*number].path))
             .collect();
-        let paths: Vec<&[u8]> = entries
-            .iter()
-            .map(|(_, entry)| entry.path.as_slice())
-            .collect();
-        let stamps = WorkTree::open(&self.place.root)?.stamps(&paths, &self.stop)?;
-        let found = entries.iter().zip(stamps);
-        let found = found.filter_map(|((number, entry), stamp)| {
+        let tree = WorkTree::open(&self.place.root)?;
+        let found = tree.spread(&numbers, THREAD_FILES_MIN, &self.stop, |walk, number| {
+            let path = &entries[*number].path;
             Some(ScannedFile {
-                path: entry.path.clone(),
-                stamp: stamp?,
+                stamp: walk.stamp(path)?,
+                path: path.clone(),
                 standing: GitTracking::Tracked(*number),
             })
-        });
-        Ok(found.collect())
+        })?;
+        Ok(found.into_iter().flatten().collect())
     }
 
     /// A path that ends with a slash is a repository inside.
@@ -254,22 +240,10 @@ impl FileFinder {
     }
 }
 
-/// Lists what a look has and the index has not, as git would.
-fn others(known: &TreeManifest, index: &GitIndex) -> Vec<Vec<u8>> {
-    let mut tracked = index.entries.iter().peekable();
-    let mut others = Vec::new();
-    for file in &known.files {
-        while tracked.next_if(|entry| entry.path < file.path).is_some() {}
-        if tracked.peek().is_some_and(|entry| entry.path == file.path) {
-            continue;
-        }
-        let mut path = file.path.clone();
-        if file.content == FileContent::Repository {
-            path.push(b'/');
-        }
-        others.push(path);
-    }
-    others
+/// Brings files in order; of one that was found twice the first counts.
+fn sort(files: &mut Vec<ScannedFile>) {
+    files.sort_by(|one, other| one.path.cmp(&other.path));
+    files.dedup_by(|later, earlier| later.path == earlier.path);
 }
 
 pub(super) fn not_seen(error: &io::Error) -> String {

@@ -220,6 +220,15 @@ impl GitIndex {
         found.ok()
     }
 
+    /// Returns the numbers of the entries at a path, and below it.
+    pub(super) fn numbers_under(&self, path: &[u8]) -> impl Iterator<Item = usize> {
+        let below = [path, b"/"].concat();
+        let first = self.entries.partition_point(|entry| entry.path < below);
+        let rest = &self.entries[first..];
+        let count = rest.partition_point(|entry| entry.path.starts_with(&below));
+        self.number(path).into_iter().chain(first..first + count)
+    }
+
     /// Returns the name of a file's contents, if nobody has touched it since git looked. These
     /// are the contents that git keeps, which need not be those on disk.
     pub(super) fn clean_id(&self, entry: &IndexEntry, stamp: &FileStamp) -> Option<ObjectId> {

@@ -20,6 +20,16 @@ pub(super) struct TreeManifest {
     pub listing: Option<FileListing>,
 }
 
+/// What is no longer as a look has it.
+#[derive(Debug)]
+pub(super) struct ManifestChanges {
+    /// Files that are new, or other than they were. Each path once.
+    pub files: Vec<KnownFile>,
+    /// The numbers of files that are not there any more, sorted.
+    pub gone: Vec<usize>,
+    pub listing: Option<FileListing>,
+}
+
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct KnownFile {
     /// Relative to the top of the work tree.
@@ -154,6 +164,62 @@ impl TreeManifest {
                 }
             }
         })
+    }
+}
+
+impl TreeManifest {
+    /// Returns what is not the same any more: each path, with what it was. As
+    /// [`Self::differences`] does, of what [`Self::update`] would make.
+    pub(super) fn differing<'a>(
+        &'a self,
+        changes: &'a ManifestChanges,
+    ) -> Vec<(&'a [u8], Option<&'a KnownFile>)> {
+        let gone = changes.gone.iter().map(|number| &self.files[*number]);
+        let gone = gone.map(|file| (file.path.as_slice(), Some(file)));
+        let changed = changes.files.iter().filter_map(|file| {
+            let was = self.find(&file.path);
+            let is_same = was.is_some_and(|was| was.is_same(file));
+            (!is_same).then_some((file.path.as_slice(), was))
+        });
+        let mut differing: Vec<_> = gone.chain(changed).collect();
+        differing.sort_by_key(|(path, _)| *path);
+        differing
+    }
+
+    /// Makes it what a later look has found. Tells whether that is anything else.
+    pub(super) fn update(&mut self, changes: ManifestChanges) -> bool {
+        let ManifestChanges {
+            files,
+            gone,
+            listing,
+        } = changes;
+        let mut is_other = !gone.is_empty() || self.listing != listing;
+        self.listing = listing;
+        let mut new = Vec::new();
+        for file in files {
+            let found = self.files.binary_search_by(|it| it.path.cmp(&file.path));
+            match found {
+                Ok(number) if self.files[number] == file => {}
+                Ok(number) => {
+                    self.files[number] = file;
+                    is_other = true;
+                }
+                Err(_) => new.push(file),
+            }
+        }
+        let mut gone = gone.into_iter().peekable();
+        let mut number = 0;
+        self.files.retain(|_| {
+            let is_gone = gone.next_if_eq(&number).is_some();
+            number += 1;
+            !is_gone
+        });
+        if !new.is_empty() {
+            self.files.extend(new);
+            self.files.sort_by(|one, other| one.path.cmp(&other.path));
+            is_other = true;
+        }
+        is_other
     }
 }
 

@@ -49,9 +49,10 @@ pub(super) struct StampedIndex {
 /// A store that is ready, for one writer.
 #[derive(Debug)]
 pub(super) struct PreparedStore {
-    pub index: Arc<StampedIndex>,
-    /// The file that it was read from.
-    pub index_path: Option<PathBuf>,
+    store: SnapshotStore,
+    theirs: Option<UserRepository>,
+    /// What `stat` says of the user's index; `None` if there is none.
+    pub index_stamp: Option<FileStamp>,
     /// Files beside the work tree that give attributes to its files.
     pub attributes: Vec<u8>,
     /// Settings of the repository.
@@ -59,16 +60,12 @@ pub(super) struct PreparedStore {
     /// What is ignored in this repository alone.
     pub exclude: Vec<u8>,
     /// Whoever holds it is the one writer.
-    pub lock: File,
+    _lock: File,
 }
 
 impl SnapshotStore {
     /// `home` is never part of a look, wherever it lies.
-    pub(super) fn prepare(
-        &self,
-        home: &Path,
-        earlier: Option<Arc<StampedIndex>>,
-    ) -> io::Result<PreparedStore> {
+    pub(super) fn prepare(&self, home: &Path) -> io::Result<PreparedStore> {
         let directory = &self.directory;
         let mut made = fs::DirBuilder::new();
         made.recursive(true).mode(0o700);
@@ -100,16 +97,18 @@ impl SnapshotStore {
             directory.join("objects/info/alternates"),
             borrowed.unwrap_or_default(),
         )?;
-        let index_path = theirs.as_ref().map(|theirs| theirs.own.join("index"));
-        let read = |theirs| self.read_index(theirs, hash, earlier);
-        let index = theirs.as_ref().and_then(read).unwrap_or_default();
+        let index = theirs.as_ref().map(UserRepository::index);
+        let index = index.and_then(|path| fs::metadata(path).ok());
         Ok(PreparedStore {
-            index_path: index_path.filter(|_| index.stamp.is_some()),
-            index,
+            store: self.clone(),
+            index_stamp: index.as_ref().map(FileStamp::of_metadata),
             attributes,
-            settings: theirs.map_or_else(Vec::new, |theirs| theirs.settings()),
+            settings: theirs
+                .as_ref()
+                .map_or_else(Vec::new, UserRepository::settings),
+            theirs,
             exclude,
-            lock,
+            _lock: lock,
         })
     }
 
@@ -118,10 +117,10 @@ impl SnapshotStore {
     fn read_index(
         &self,
         theirs: &UserRepository,
-        hash: ObjectHash,
         earlier: Option<Arc<StampedIndex>>,
     ) -> Option<Arc<StampedIndex>> {
-        let path = theirs.own.join("index");
+        let hash = theirs.hash();
+        let path = theirs.index();
         let stamp = FileStamp::of_metadata(&fs::metadata(&path).ok()?);
         if let Some(earlier) = earlier
             && earlier.stamp == Some(stamp)
@@ -200,6 +199,19 @@ impl SnapshotStore {
     }
 }
 
+impl PreparedStore {
+    /// Reads the user's index, unless it is still the one that was read before. Blocks on the
+    /// file system.
+    pub(super) fn index(&self, earlier: Option<Arc<StampedIndex>>) -> Arc<StampedIndex> {
+        let read = |theirs| self.store.read_index(theirs, earlier);
+        self.theirs.as_ref().and_then(read).unwrap_or_default()
+    }
+
+    pub(super) fn index_path(&self) -> Option<PathBuf> {
+        self.theirs.as_ref().map(UserRepository::index)
+    }
+}
+
 fn is_name(name: &str) -> bool {
     name.len() == 16 && name.bytes().all(|letter| letter.is_ascii_hexdigit())
 }
@@ -246,6 +258,10 @@ impl UserRepository {
         let common = fs::read_to_string(own.join("commondir"));
         let common = common.map_or_else(|_| own.clone(), |path| own.join(path.trim()));
         Some(Self { own, common })
+    }
+
+    fn index(&self) -> PathBuf {
+        self.own.join("index")
     }
 
     fn hash(&self) -> ObjectHash {

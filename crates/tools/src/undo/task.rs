@@ -266,9 +266,10 @@ async fn seen(
     unseen: &mut Vec<String>,
 ) -> Result<SeenChanges, String> {
     let trees = snapshots.trees().ok_or("commands are not watched")?;
-    let now = trees.take_again(place, look).await?;
+    let now = trees.compare(place, look).await?;
+    let slowness = now.slowness();
+    let (mut differences, made) = (now.differences, now.made);
     let root = &place.root;
-    let mut differences = snapshots::differences(root, &look.manifest, &now.look.manifest);
     // A file that a patch touched first was as the patch found it. One that a command may have
     // changed before was as the look has it, if it is there: else git ignores it.
     let differs = |path: &Path| differences.iter().any(|it| it.path == path);
@@ -288,8 +289,8 @@ async fn seen(
     before.extend(contents(snapshots, root, differences).await?);
     Ok(SeenChanges {
         files: before,
-        made: snapshots::made_directories(root, &look.manifest, &now.look.manifest),
-        slowness: now.slowness(),
+        made,
+        slowness,
     })
 }
 

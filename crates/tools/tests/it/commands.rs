@@ -277,42 +277,20 @@ async fn what_was_approved_for_the_session_is_not_asked_again() {
     assert_eq!(bench.channel.asks().len(), 2);
 }
 
-#[tokio::test]
-async fn a_script_that_was_rewritten_in_the_sandbox_is_asked_for_again_outside_of_it() {
-    let bench = Bench::new();
-    // Those since the last look.
-    let count = || bench.channel.asks().len();
-    let file = bench.outside.join("file");
-    std::fs::write(bench.cwd.join("build.sh"), "true\n").unwrap();
-    let build = json!({
-        "command": "bash ./build.sh",
-        "sandbox_permissions": "require_escalated",
-        "justification": "May I build?",
-    });
-    bench
-        .channel
-        .will_answer(ReviewDecision::ApprovedForSession);
-    for _ in 0..2 {
-        let text = bench.text("shell_command", build.clone()).await;
-        assert!(text.starts_with("Exit code: 0"), "{text}");
-    }
-    assert_eq!(count(), 1);
-    let rewrite = format!("echo 'echo out > {}' > build.sh", file.display());
-    assert!(bench.shell(&rewrite).await.starts_with("Exit code: 0"));
-    bench.channel.will_answer(ReviewDecision::Denied);
-    let text = bench.text("shell_command", build).await;
-    assert!(text.contains("not approved"), "{text}");
-    assert_eq!(count(), 1);
-    assert!(!file.exists());
-}
-
-/// The words stay the same while what they run is rewritten.
+/// The words stay the same while what they run is rewritten, by a command in the background too,
+/// after whatever was compared.
 #[tokio::test]
 async fn a_command_that_runs_files_of_the_tree_is_asked_for_each_time_outside_of_the_sandbox() {
     let bench = Bench::new();
     std::fs::write(bench.cwd.join("lib.sh"), "true\n").unwrap();
     std::fs::write(bench.cwd.join("build.sh"), ". ./lib.sh\n").unwrap();
-    for command in ["bash ./build.sh", "make --version", ". ./lib.sh"] {
+    std::fs::write(bench.cwd.join("plain.sh"), "echo plain\n").unwrap();
+    for command in [
+        "bash ./build.sh",
+        "bash ./plain.sh",
+        "make --version",
+        ". ./lib.sh",
+    ] {
         let build = json!({
             "command": command,
             "sandbox_permissions": "require_escalated",

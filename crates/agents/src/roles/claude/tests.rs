@@ -107,6 +107,19 @@ fn what_looks_like_a_lock_and_is_none_refuses_the_file() {
             "5:1: the key `tools` is given twice",
         ),
         ("tools: Read", "the key `description` is missing"),
+        (
+            "description: x\ndisallowed_tools: Bash",
+            "4:1: unknown key `disallowed_tools` (did you mean `disallowedTools`?)",
+        ),
+        (
+            "description: x\ndisallowedtools: Bash",
+            "did you mean `disallowedTools`",
+        ),
+        ("description: x\ntool: Read", "did you mean `tools`"),
+        (
+            "description: x\npermision-mode: plan",
+            "did you mean `permissionMode`",
+        ),
     ] {
         let text = format!("---\nname: x\n{front_matter}\n---\nDo it.\n");
         let fault = parse(RoleName::parse("x").unwrap(), RoleOrigin::Embedded, &text).unwrap_err();

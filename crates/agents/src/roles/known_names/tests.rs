@@ -14,6 +14,12 @@ impl ServerNames for Configured {
         self.0.iter().map(|&name| name.to_owned()).collect()
     }
 
+    /// Those of `docs` are not known yet.
+    fn tools(&self, server: &str) -> Option<Vec<String>> {
+        let tools = ["mcp__files__search", "mcp__files__delete_all"];
+        (server == "files").then(|| tools.map(str::to_owned).to_vec())
+    }
+
     fn backends(&self) -> Vec<String> {
         vec!["other".to_owned()]
     }
@@ -87,6 +93,41 @@ fn a_server_that_is_not_configured_refuses_the_role() {
         expect![
             "DIR/miner.md: allow_list: there is no tool of a configured MCP server `mcp__dcos__*`; did you mean `mcp__docs__*`?"
         ],
+    );
+}
+
+#[test]
+fn a_misspelt_tool_of_a_server_that_is_known_refuses_the_role() {
+    let files = |lists, expected| check_with(&["files"], lists, expected);
+    files(
+        "deny_list: [mcp__files__delete_al]",
+        expect![
+            "DIR/miner.md: deny_list: there is no tool of a configured MCP server `mcp__files__delete_al`; did you mean `mcp__files__delete_all`?"
+        ],
+    );
+    files(
+        "deny_list: ['mcp__*__delete']",
+        expect![
+            "DIR/miner.md: deny_list: there is no tool of a configured MCP server `mcp__*__delete`; there are mcp__files__*, mcp__files__search, mcp__files__delete_all"
+        ],
+    );
+    files(
+        "allow_list: ['mcp__files__serch']",
+        expect![
+            "DIR/miner.md: allow_list: there is no tool of a configured MCP server `mcp__files__serch`; did you mean `mcp__files__search`?"
+        ],
+    );
+    for lists in [
+        "deny_list: [mcp__files__delete_all, 'mcp__files__*', 'mcp__*', 'mcp__*__delete_*']",
+        "allow_list: ['mcp__files__s?arch']",
+    ] {
+        files(lists, expect!["ok"]);
+    }
+    // One of two may have it.
+    check_with(
+        &["docs", "files"],
+        "deny_list: ['mcp__*__delete']",
+        expect!["ok"],
     );
 }
 

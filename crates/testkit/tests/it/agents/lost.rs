@@ -86,6 +86,41 @@ async fn lose_the_log_of(stage: &Stage, actor: Actor, path: &str) -> Actor {
     stage.resume(root).await
 }
 
+/// What stands in the place of a log is not what it said.
+#[tokio::test]
+async fn the_result_of_an_agent_whose_log_is_damaged_is_what_the_root_was_told() {
+    let errand = scene_of("errand", &["{ say = 'found' }"]);
+    let spawn = cue(
+        "spawn_agent",
+        json!({"message": "errand", "task_name": "a"}),
+    );
+    let wait = cue("wait", json!({"ids": ["a"]}));
+    let result = cue("agent_result", json!({"id": "a"}));
+    let damages: [fn(&std::path::Path); 2] = [
+        |log| std::fs::write(log, "garbage\n".repeat(10)).unwrap(),
+        |log| {
+            std::fs::remove_file(log).unwrap();
+            std::fs::create_dir(log).unwrap();
+        },
+    ];
+    for damage in damages {
+        let turns = [&*spawn, &wait, "{ say = 'done' }", &result];
+        let stage = cast::stage(&errand, &turns, &[Family::Agents]).await;
+        let actor = cast::open(&stage).await;
+        actor.agents().wait_until_idle().await;
+        let root = actor.session_id();
+        let lost = actor.agents().user().view("/root/a").await.unwrap();
+        actor.shut_down().await;
+        damage(&logs::path_of(&stage, lost.session));
+        let mut actor = stage.resume(root).await;
+        actor.turn("what became of it?").await;
+        let told = play::answer(&stage, &actor, 2).await;
+        assert_eq!(told["status"], completed("found"), "{told}");
+        assert!(told["note"].as_str().unwrap().contains("is lost"), "{told}");
+        actor.shut_down().await;
+    }
+}
+
 fn completed(text: &str) -> Value {
     json!({"lost": {"completed": text}})
 }

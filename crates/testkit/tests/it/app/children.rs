@@ -1,11 +1,12 @@
 //! Children of a thread are threads too.
 
 use serde_json::{Value, json};
-use troupe_protocol::policy::ApprovalPolicy;
+use troupe_protocol::policy::{ApprovalPolicy, SandboxPolicy};
 use troupe_protocol::tree::TreeFact;
 use troupe_testkit::Stage;
 
 use super::client::{Client, app};
+use super::family::of_item;
 
 #[tokio::test]
 async fn a_child_is_a_thread_that_the_client_follows() {
@@ -175,5 +176,51 @@ async fn a_child_asks_through_the_client() {
     }
     assert_eq!(stage.read("made"), "");
     client.leave().await;
+    app.end().await;
+}
+
+/// Of a patch the changes stand only in the item, and what is approved has been shown.
+#[tokio::test]
+async fn who_joins_while_a_child_asks_is_shown_its_patch() {
+    let patch = "*** Begin Patch\\n*** Add File: a\\n+all of it\\n*** End Patch";
+    let stage = Stage::new(&format!(
+        r#"
+        [[scene]]
+        when = "make a file"
+        [[scene.turn]]
+        steps = [{{ custom = "apply_patch", input = "{patch}", call_id = "patch_c" }}]
+        [[scene.turn]]
+        steps = [{{ say = "made" }}]
+
+        [[scene]]
+        when = "delegate"
+        [[scene.turn]]
+        steps = [{{ call = "spawn_agent", arguments = {{ message = "make a file", task_name = "maker" }} }}]
+        [[scene.turn]]
+        steps = [{{ call = "wait", arguments = {{ ids = ["/root/maker"] }} }}]
+        [[scene.turn]]
+        steps = [{{ say = "It is made." }}]
+        "#
+    ))
+    .await
+    .approval(ApprovalPolicy::Untrusted)
+    .sandbox(SandboxPolicy::read_only());
+    let app = app(&stage);
+    let question = "item/fileChange/requestApproval";
+    let mut first = Client::ready(&app).await;
+    let root = first.thread().await;
+    first.turn(&root, "delegate").await;
+    first.asked(question).await;
+    let mut second = Client::ready(&app).await;
+    let resume = json!({"threadId": root});
+    second.call("thread/resume", resume).await.unwrap();
+    let all = second.all_until(question).await;
+    let asked = &all.last().unwrap()["params"];
+    assert_eq!(asked["agentPath"], "/root/maker");
+    let begun = of_item(&all, "item/started", "patch_c");
+    assert_eq!(begun.len(), 1, "{all:?}");
+    assert_eq!(begun[0]["changes"][0]["diff"], "all of it\n");
+    second.leave().await;
+    first.leave().await;
     app.end().await;
 }

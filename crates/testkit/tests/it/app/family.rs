@@ -289,7 +289,7 @@ fn place(messages: &[Value], method: &str) -> usize {
     place.unwrap_or_else(|| panic!("{method}: {messages:#?}"))
 }
 
-fn of_item<'a>(messages: &'a [Value], method: &str, item: &str) -> Vec<&'a Value> {
+pub(super) fn of_item<'a>(messages: &'a [Value], method: &str, item: &str) -> Vec<&'a Value> {
     let about = messages
         .iter()
         .filter(|it| it["method"] == method && it["params"]["item"]["id"] == item);

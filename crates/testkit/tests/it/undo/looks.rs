@@ -383,6 +383,35 @@ async fn files_that_come_in_later_turns_are_seen_wherever_they_are() {
     }
 }
 
+/// Git knows them, so it does not name them as new; a later look asks the index for them.
+#[tokio::test]
+async fn tracked_files_that_come_back_in_a_later_turn_are_taken_back() {
+    let scripts = [
+        "rm edited; rm -r sub",
+        "echo other > edited; mkdir -p sub/deep; echo other > sub/a; echo other > sub/deep/b",
+    ];
+    let deeds: Vec<String> = scripts.iter().map(|script| command(script)).collect();
+    let deeds: Vec<&str> = deeds.iter().map(String::as_str).collect();
+    let stage = Stage::new(&screenplay(&deeds)).await;
+    std::fs::create_dir_all(stage.cwd().join("sub/deep")).unwrap();
+    stage.write("sub/a", "a\n");
+    stage.write("sub/deep/b", "b\n");
+    commit(&stage);
+    outlast_index(&stage).await;
+    let mut actor = stage.start().await;
+    let mut states = Vec::new();
+    for _ in scripts {
+        states.push(files(&stage.cwd()));
+        actor.turn("go").await;
+    }
+    for before in states.iter().rev() {
+        assert_ne!(files(&stage.cwd()), *before);
+        let completed = undo(&mut actor, last()).await;
+        assert!(completed.success, "{completed:?}");
+        assert_eq!(files(&stage.cwd()), *before);
+    }
+}
+
 /// What a crash cut off has to be looked at again, and that is kept nowhere.
 #[tokio::test]
 async fn a_dry_run_in_an_open_session_writes_nothing() {

@@ -13,14 +13,42 @@ use troupe_process::{git_directories, gitlinks};
 
 use super::{CommandContext, is_refused};
 
-/// Words by which git runs a program that they name.
-const PROGRAM_WORDS: [&str; 5] = [
+/// Words by which git runs a program that they name, or writes a file.
+const PROGRAM_WORDS: [&str; 8] = [
     "--exec",
     "--ext-diff",
+    "--open-files-in-pager",
+    "--output",
     "--receive-pack",
+    "--remote",
     "--textconv",
     "--upload-pack",
 ];
+
+/// Commands with options of one letter that do the same, and commands that always do (an empty
+/// option).
+const PROGRAM_COMMANDS: [(&str, &str); 7] = [
+    ("bisect", ""),
+    ("difftool", ""),
+    ("filter-branch", ""),
+    ("grep", "-O"),
+    ("mergetool", ""),
+    ("rebase", "-x"),
+    ("submodule", ""),
+];
+
+/// Tells whether a command of git runs what its words say, or in another place than here.
+pub(super) fn names_program(arguments: &[String]) -> bool {
+    let [first, rest @ ..] = arguments else {
+        return false;
+    };
+    let refuses = |option: &str| rest.iter().any(|word| is_refused(word, &[option]));
+    let mut commands = PROGRAM_COMMANDS.iter();
+    first.starts_with('-')
+        || rest.iter().any(|word| is_refused(word, &PROGRAM_WORDS))
+        || commands
+            .any(|(command, option)| command == first && (option.is_empty() || refuses(option)))
+}
 
 /// Settings of a repository by which git runs programs, or reads further settings.
 const PROGRAMS: [&str; 19] = [

@@ -272,3 +272,23 @@ fn what_somebody_lets_out_by_hand_is_their_own_choice() {
         Containment::Changeable
     );
 }
+
+/// A rule stands for its words, and some of these are programs.
+#[test]
+fn words_that_are_programs_are_not_covered_by_a_rule_for_git() {
+    let mut tree = Tree::new();
+    tree.set("PATH", "bin");
+    for command in [
+        "git grep -O/evil a",
+        "git grep --open-files-in-pager=/evil a",
+        "git archive --remote=. --exec=/evil HEAD",
+        "git log --output=/elsewhere",
+        "git rebase -x /evil main",
+        "git bisect run /evil",
+        "git -c core.pager=/evil log",
+        "git -C sub status",
+    ] {
+        let judged = tree.judge_in("work", command);
+        assert_eq!(judged, Containment::Changeable, "{command}");
+    }
+}

@@ -94,3 +94,41 @@ fn a_file_that_a_later_look_had_room_for_has_not_changed() {
     after.files[0].stamp.changed_ns += 1;
     assert_eq!(before.differences(&after).count(), 1);
 }
+
+/// Both ways of a later look come to the same.
+#[test]
+fn what_has_changed_makes_the_later_list_of_the_earlier_one() {
+    let mut list = manifest();
+    let mut later = manifest();
+    later.files[0].content = FileContent::Kept([3; 32]);
+    later.files[1].stamp.modified_ns += 1;
+    later.files[5].stamp.modified_ns += 1;
+    later.files.remove(2);
+    let new = file("dd", FileContent::Kept([4; 32]));
+    later.files.insert(3, new.clone());
+    later.listing = None;
+    let (kept, touched) = (later.files[0].clone(), later.files[1].clone());
+    let changes = ManifestChanges {
+        // One of them turned out to be as it was.
+        files: vec![
+            touched,
+            list.files[3].clone(),
+            new,
+            kept,
+            later.files[5].clone(),
+        ],
+        gone: vec![2],
+        listing: None,
+    };
+    let found = list.differing(&changes);
+    assert_eq!(found, list.differences(&later).collect::<Vec<_>>());
+    assert!(list.update(changes));
+    assert_eq!(list, later);
+    let again = ManifestChanges {
+        files: vec![list.files[0].clone()],
+        gone: Vec::new(),
+        listing: None,
+    };
+    assert!(!list.update(again));
+    assert_eq!(list, later);
+}
