@@ -84,35 +84,8 @@ pub async fn long_session(
     megabytes: u32,
 ) -> Result<SessionId, troupe_store::StoreError> {
     let store = EmbeddedStore::open(home)?;
-    let context = TurnContext {
-        cwd: home.to_owned(),
-        approval_policy: ApprovalPolicy::Never,
-        sandbox_policy: SandboxPolicy::DangerFullAccess,
-        model: "bench-model".to_owned(),
-        effort: None,
-        summary: ReasoningSummary::default(),
-        collaboration_mode: CollaborationMode::default(),
-        mode_instructions: None,
-        plan_writes: false,
-        personality: None,
-        developer_instructions: None,
-    };
-    let meta = SessionMeta {
-        id: SessionId::random(),
-        timestamp: "2026-01-01T00:00:00.000Z".to_owned(),
-        cwd: home.to_owned(),
-        originator: "bench".to_owned(),
-        cli_version: env!("CARGO_PKG_VERSION").to_owned(),
-        source: SessionSource::Exec,
-        model_provider: "bench".to_owned(),
-        forked_from_id: None,
-        base_instructions: None,
-        developer_instructions: None,
-        personality: None,
-        git: None,
-        imported_from: None,
-        dynamic_tools: Vec::new(),
-    };
+    let context = turn_context(home);
+    let meta = session_meta(home);
     let mut log = store.create(&meta).await?;
     let turn = |words: usize| {
         [
@@ -149,20 +122,67 @@ pub async fn long_session(
     Ok(meta.id)
 }
 
+/// Returns what a session begins with.
+pub fn session_meta(cwd: &Path) -> SessionMeta {
+    SessionMeta {
+        id: SessionId::random(),
+        timestamp: "2026-01-01T00:00:00.000Z".to_owned(),
+        cwd: cwd.to_owned(),
+        originator: "bench".to_owned(),
+        cli_version: env!("CARGO_PKG_VERSION").to_owned(),
+        source: SessionSource::Exec,
+        model_provider: "bench".to_owned(),
+        forked_from_id: None,
+        base_instructions: None,
+        developer_instructions: None,
+        personality: None,
+        git: None,
+        imported_from: None,
+        dynamic_tools: Vec::new(),
+    }
+}
+
+fn turn_context(cwd: &Path) -> TurnContext {
+    TurnContext {
+        cwd: cwd.to_owned(),
+        approval_policy: ApprovalPolicy::Never,
+        sandbox_policy: SandboxPolicy::DangerFullAccess,
+        model: "bench-model".to_owned(),
+        effort: None,
+        summary: ReasoningSummary::default(),
+        collaboration_mode: CollaborationMode::default(),
+        mode_instructions: None,
+        plan_writes: false,
+        personality: None,
+        developer_instructions: None,
+    }
+}
+
+/// Returns what stands before the first message of a session.
+pub fn first_records(cwd: &Path) -> Vec<RolloutRecord> {
+    vec![RolloutRecord::TurnContext(turn_context(cwd))]
+}
+
 /// What a user said, as it is told to clients and looked for by people.
-fn user_message_record(session: SessionId, text: &str) -> RolloutRecord {
+pub fn user_message_record(session: SessionId, text: &str) -> RolloutRecord {
+    let item = TurnItem::UserMessage(UserMessageItem {
+        id: ItemId("1".to_owned()),
+        content: vec![UserInput::text(text)],
+        metadata: None,
+        client_id: None,
+    });
+    item_record(session, 1, item)
+}
+
+/// An item as it is told to clients.
+pub fn item_record(session: SessionId, seq: u64, item: TurnItem) -> RolloutRecord {
     RolloutRecord::EventMsg(EventRecord {
         id: SubmissionId::default(),
-        seq: 1,
+        seq,
         msg: EventMsg::ItemCompleted {
             thread_id: session,
             turn_id: SubmissionId::default(),
-            item: TurnItem::UserMessage(UserMessageItem {
-                id: ItemId("1".to_owned()),
-                content: vec![UserInput::text(text)],
-                metadata: None,
-                client_id: None,
-            }),
+            item,
             completed_at_ms: 0,
         },
     })

@@ -14,6 +14,7 @@ mod followers;
 mod limits;
 mod measure;
 mod report;
+mod screen;
 mod script;
 mod subject;
 mod workload;
@@ -50,7 +51,8 @@ struct BenchArguments {
     /// silent), fanout (250 to 1,000 children and callbacks), crowd (memory of 1,000 children
     /// with 20 turns each); followers (a driver over a socket, alone and with 100 who follow; the
     /// wall time is the driver's); app (an app-server: its first event, 100 turns of a thread,
-    /// 50 and 500 threads at once). CPU and memory are of everything but the scripted model
+    /// 50 and 500 threads at once); tui (the screen at a terminal: first paint, rest, keys, text,
+    /// 64 agents, 100,000 lines, 10,000 sessions; two minutes). CPU and memory are of everything but the scripted model
     #[arg(long, value_name = "NAME")]
     only: Vec<String>,
 }
@@ -64,9 +66,9 @@ fn main() -> Result<()> {
             arguments.only.is_empty() || arguments.only.iter().any(|name| name == workload.name())
         })
         .collect();
-    if workloads.is_empty() {
+    if workloads.is_empty() && !wants_screens(&arguments) {
         let names = BenchWorkload::ALL.map(BenchWorkload::name).join(", ");
-        bail!("--only takes any of {names}");
+        bail!("--only takes any of {names}, {SCREENS}");
     }
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(1)
@@ -102,7 +104,20 @@ fn measure_all(
             report.add(workload, subject, median(costs));
         }
     }
+    if wants_screens(arguments) {
+        for subject in subjects.iter().filter(|subject| subject.is_troupe()) {
+            let figures = screen::measure_screens(stage, subject, runtime, arguments.runs)?;
+            report.screens(subject, figures);
+        }
+    }
     Ok(report)
+}
+
+/// The name of the measurements of the screen.
+const SCREENS: &str = "tui";
+
+fn wants_screens(arguments: &BenchArguments) -> bool {
+    arguments.only.is_empty() || arguments.only.iter().any(|name| name == SCREENS)
 }
 
 fn subjects(arguments: &BenchArguments) -> Result<Vec<BenchSubject>> {

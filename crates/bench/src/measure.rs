@@ -121,7 +121,7 @@ pub fn measure_until(
 }
 
 /// Returns what a running process has used so far, to the nanosecond.
-fn used_by(pid: u32) -> io::Result<Duration> {
+pub fn used_by(pid: u32) -> io::Result<Duration> {
     let pid = libc::pid_t::try_from(pid).map_err(io::Error::other)?;
     let mut clock = 0;
     // SAFETY: the pointer leads to a live variable of the right type.

@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 
 use crate::app_server::ClientWorkload;
 use crate::measure::{ProcessCost, measure, median};
+use crate::screen::ScreenFigure;
 use crate::script::FEW_CHILDREN;
 use crate::subject::BenchSubject;
 use crate::workload::{APP_THREADS, BenchStage, BenchWorkload, ROLLOUT_MEGABYTES};
@@ -180,6 +181,18 @@ impl BenchReport {
         let base = self.cost_of(before, who)?;
         let kilobytes = cost.rss.saturating_sub(base.rss) / more / 1024;
         Some(format!("{kilobytes} KB more per {what}, history included"))
+    }
+
+    pub fn screens(&mut self, subject: &BenchSubject, figures: Vec<ScreenFigure>) {
+        for figure in figures {
+            let cost = ProcessCost {
+                cpu: figure.cpu,
+                wall: figure.wall,
+                rss: figure.rss,
+                sent: 0,
+            };
+            self.push(figure.what, &subject.name, cost, figure.note);
+        }
     }
 
     pub fn skip(&mut self, workload: BenchWorkload, subject: &BenchSubject, why: &str) {

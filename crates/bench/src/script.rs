@@ -66,6 +66,7 @@ pub fn screenplay() -> String {
     play.push_str(&parents());
     play.push_str(&one_by_one());
     play.push_str(&children());
+    play.push_str(&crate::screen::scenes());
     write!(play, "[[scene]]\n{hellos}").expect("text takes text");
     play
 }

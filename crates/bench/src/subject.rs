@@ -3,6 +3,8 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use crate::screen::Household;
+
 #[derive(Debug)]
 pub struct BenchSubject {
     pub name: String,
@@ -92,6 +94,23 @@ impl BenchSubject {
             .args(["-c", "model=\"bench-model\""]);
         self.on_stage(&mut command, base_url, home);
         command
+    }
+
+    /// The screen, before a new session. What follows is a command of it.
+    pub fn screen(&self, base_url: &str, home: &Path, cwd: &Path) -> Command {
+        let mut command = Command::new(&self.path);
+        command
+            .current_dir(cwd)
+            .args(["-c", "model=\"bench-model\""])
+            .args(["-c", "approval_policy=\"never\""])
+            .args(["-c", "sandbox_mode=\"danger-full-access\""]);
+        self.on_stage(&mut command, base_url, home);
+        command
+    }
+
+    /// The processes of a home.
+    pub fn household(&self, home: &Path) -> Household {
+        Household::new(self.home_variable, home)
     }
 
     /// A server of threads on standard input and output.

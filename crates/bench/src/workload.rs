@@ -287,14 +287,22 @@ impl BenchStage {
         self.server.addr()
     }
 
-    fn work(&self) -> PathBuf {
+    pub fn dir(&self) -> &std::path::Path {
+        self.dir.path()
+    }
+
+    pub fn url(&self) -> String {
+        self.server.base_url()
+    }
+
+    pub fn work(&self) -> PathBuf {
         self.dir.path().join("work")
     }
 
     /// Makes a home that stays until the bench is over. A file system that has just deleted
     /// many files looks at the place of each before it makes a new one, and that time would
     /// count as ours.
-    fn new_home(&self) -> io::Result<PathBuf> {
+    pub fn new_home(&self) -> io::Result<PathBuf> {
         TempDir::new_in(self.dir.path()).map(TempDir::keep)
     }
 

@@ -6,8 +6,8 @@ pub const PROMPT_BYTES_MAX: u64 = 8 * 1024 * 1024;
 /// A saved prompt that is larger is refused.
 pub const SAVED_PROMPT_BYTES_MAX: u64 = 64 * 1024;
 
-/// Saved prompts of one directory that are listed. All can be called.
-pub const SAVED_PROMPTS_MAX: usize = 256;
+/// Saved prompts of one directory that are offered by name. Others can be called all the same.
+pub const SAVED_PROMPTS_MAX: usize = 1_000;
 
 /// Directories below each other in which saved prompts are listed.
 pub const SAVED_PROMPT_DEPTH_MAX: usize = 3;

@@ -12,6 +12,7 @@ mod start;
 
 use std::io::{self, IsTerminal as _};
 use std::path::Path;
+use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::time::timeout;
@@ -22,12 +23,14 @@ use troupe_transport::SessionAddress;
 use troupe_tui::session::wire::WireLink;
 use troupe_tui::terminal::TerminalDevice;
 use troupe_tui::{
-    NextSession, ScreenOptions, SessionEnding, TerminalSurroundings, TuiSettings, run_screen,
+    NextSession, SavedPrompts, ScreenOptions, SessionEnding, TerminalSurroundings, TuiSettings,
+    run_screen,
 };
 use uuid::Uuid;
 
 use crate::attach::EngineOrder;
 use crate::commands::{block_on, tell};
+use crate::exec::saved_prompts::PromptPlaces;
 use crate::failure::{CommandExit, CommandFailure, Outcome};
 use crate::layers::ConfigSource;
 use crate::limits::{ENGINE_ENDING_MS_MAX, ENGINE_LOST_MS_MAX};
@@ -157,6 +160,8 @@ pub async fn show(
         prompt: plan.prompt,
         surroundings: surroundings(),
         editor: editor::of_user(),
+        home: crate::home::user_home(),
+        saved_prompts: plan.next.as_ref().map(saved_prompts),
         outlives_screen: plan.survival == Survival::GoesOn,
         has_next: plan.next.is_some(),
         ..ScreenOptions::default()
@@ -179,6 +184,11 @@ pub async fn show(
         },
     };
     Ok((remains, exit.next))
+}
+
+/// Finds the prompts that were written down for a directory.
+fn saved_prompts(order: &EngineOrder) -> SavedPrompts {
+    Arc::new(PromptPlaces::around(&order.cwd, &order.source().home))
 }
 
 /// Ends the engine, and returns when it has ended. One who does not drive ends nothing.

@@ -15,6 +15,7 @@ mod model;
 mod reference;
 mod rights;
 mod screen;
+mod serve;
 mod undo;
 
 use std::collections::BTreeMap;
@@ -34,6 +35,7 @@ pub use log::LogSettings;
 pub use model::ModelSettings;
 pub use rights::RightsSettings;
 pub use screen::ScreenSettings;
+pub use serve::ServeSettings;
 pub use undo::UndoSettings;
 
 /// Returns the lowest layer: our defaults, and the providers that need no configuration.
@@ -59,6 +61,7 @@ pub struct Settings {
     pub undo: UndoSettings,
     pub hooks: HooksSettings,
     pub screen: ScreenSettings,
+    pub serve: ServeSettings,
     pub log: LogSettings,
 }
 
@@ -92,6 +95,7 @@ impl Settings {
             undo: config.get(&root)?,
             hooks: config.get(&root)?,
             screen: config.get(&root)?,
+            serve: config.get(&root)?,
             log: config.get(&root)?,
         };
         let backends = &settings.integrations.backends;
@@ -180,6 +184,8 @@ struct Topics {
     hooks: HooksSettings,
     #[serde(flatten)]
     screen: ScreenSettings,
+    #[serde(flatten)]
+    serve: ServeSettings,
     #[serde(flatten)]
     log: LogSettings,
 }

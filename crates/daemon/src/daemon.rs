@@ -1,5 +1,6 @@
 //! What all connections share.
 
+use std::collections::BTreeSet;
 use std::fmt;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -7,21 +8,25 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use tokio::time::{Instant, timeout};
+use troupe_protocol::SessionId;
+use troupe_protocol::tree::{Interruption, TaskEnding};
 use troupe_server::SessionPool;
-use troupe_store::SessionStore;
+use troupe_store::{AgentRow, RecordedStatus, SessionStore};
 
 use crate::decisions::DecisionDesk;
 use crate::kept_answers::KeptAnswers;
 use crate::limits::IDLE_QUIET_MS_MAX;
+use crate::members::FoundSession;
 use crate::problem::Problem;
+use crate::served_roots::ServedRoots;
 use crate::session_log::SessionLogs;
 
 /// What the program that runs the daemon says of itself.
 #[derive(Debug, Clone)]
 pub struct DaemonInfo {
     pub version: String,
-    /// Where answers are kept that a client may ask for again.
-    pub answers: PathBuf,
+    /// Where it keeps what it must know after a crash.
+    pub directory: PathBuf,
 }
 
 /// The sessions of a home, for any number of clients. Cheap to clone.
@@ -34,6 +39,7 @@ struct DaemonState {
     logs: SessionLogs,
     decisions: DecisionDesk,
     answers: KeptAnswers,
+    roots: ServedRoots,
     /// Whoever follows events holds a clone.
     watchers: Arc<()>,
     began: Instant,
@@ -57,7 +63,8 @@ impl Daemon {
     pub fn new(pool: SessionPool, info: DaemonInfo) -> Self {
         Self(Arc::new(DaemonState {
             pool,
-            answers: KeptAnswers::new(info.answers.clone()),
+            answers: KeptAnswers::new(info.directory.join("answers.jsonl")),
+            roots: ServedRoots::new(info.directory.join("roots")),
             watchers: Arc::default(),
             info,
             logs: SessionLogs::default(),
@@ -103,6 +110,45 @@ impl Daemon {
     pub(crate) fn seen(&self) {
         let now = u64::try_from(self.0.began.elapsed().as_millis()).unwrap_or(u64::MAX);
         self.0.last_seen_ms.fetch_max(now, Ordering::Relaxed);
+    }
+
+    /// Notes a root that the daemon works with.
+    pub(crate) fn note_root(&self, root: SessionId) -> Result<(), Problem> {
+        let noted = self.0.roots.note(root);
+        noted.map_err(|error| Problem::internal(format!("a session cannot be noted: {error}")))
+    }
+
+    /// Returns the roots that the daemon before this one worked with. They are told once.
+    pub fn served_before(&self) -> Result<BTreeSet<SessionId>, Problem> {
+        let roots = self.0.roots.take();
+        roots.map_err(|error| Problem::internal(error.to_string()))
+    }
+
+    /// Takes up those trees in which a task was cut off when their process ended. How they go on is said
+    /// by the policy of their factory. Returns how many there are; one that cannot be taken up stays as
+    /// it is.
+    pub async fn take_up(&self, roots: BTreeSet<SessionId>) -> Result<usize, Problem> {
+        let store = self.store()?;
+        let mut taken = 0;
+        for root in roots {
+            let was_cut_off = |row: &AgentRow| match row.standing {
+                RecordedStatus::Running => true,
+                RecordedStatus::Ended(TaskEnding::Interrupted { why }) => {
+                    matches!(why, Interruption::Crash | Interruption::Shutdown)
+                }
+                _ => false,
+            };
+            if !store.tree(root).await?.iter().any(was_cut_off) {
+                continue;
+            }
+            match self.open(FoundSession::of_root(root)).await {
+                Ok(_) => taken += 1,
+                Err(problem) => {
+                    tracing::warn!(%root, problem = problem.detail, "it is not taken up");
+                }
+            }
+        }
+        Ok(taken)
     }
 
     /// Returns when nobody has asked for anything for so long, and nothing runs.

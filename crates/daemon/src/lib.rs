@@ -30,6 +30,7 @@ mod problem;
 mod route;
 mod route_table;
 mod router;
+mod served_roots;
 mod session_log;
 mod wire;
 

@@ -73,7 +73,10 @@ impl Daemon {
     pub(crate) async fn open(&self, found: FoundSession) -> Result<RootSession, Problem> {
         let opened = self.pool().resume(found.root, ConfigureSession::default());
         match opened.await {
-            Ok(thread) => Ok(thread),
+            Ok(thread) => {
+                self.note_root(found.root)?;
+                Ok(thread)
+            }
             Err(error @ OpenError::Refused { .. }) if self.is_held(found).await? => {
                 Err(Problem::conflict("held_elsewhere", error.to_string()))
             }

@@ -20,7 +20,7 @@ use crate::index::IndexerHandle;
 use crate::layout::{self, FoundRollout, HomeLayout};
 use crate::limits::OPEN_ATTEMPTS_MAX;
 use crate::line::UnreadableLine;
-use crate::list::{ListPage, ListQuery};
+use crate::list::{IndexFreshness, ListPage, ListQuery, OverviewPage};
 use crate::live;
 use crate::log::{FILE_MODE, FileLog};
 use crate::session_lock::{self, SessionLock};
@@ -172,6 +172,25 @@ impl SessionStore for EmbeddedStore {
 
     async fn list(&self, query: &ListQuery) -> Result<ListPage, StoreError> {
         self.home.indexer.list(query.clone()).await
+    }
+
+    async fn overview(
+        &self,
+        query: &ListQuery,
+        freshness: IndexFreshness,
+    ) -> Result<OverviewPage, StoreError> {
+        let indexer = &self.home.indexer;
+        let mut page = indexer.overview(query.clone(), freshness).await?;
+        self.read_on_thread(move |_| {
+            for session in &mut page.sessions {
+                let path = session.summary.path.as_deref();
+                // A log that is gone, or that we may not read, is one that nobody is seen at.
+                session.is_held =
+                    path.is_some_and(|path| session_lock::is_held(path).unwrap_or(false));
+            }
+            Ok(page)
+        })
+        .await
     }
 
     async fn tree_of(&self, session: SessionId) -> Result<Option<AgentLocation>, StoreError> {

@@ -50,7 +50,8 @@ pub use embedded::EmbeddedStore;
 pub use error::StoreError;
 pub use line::{StampedRecord, UnreadableLine};
 pub use list::{
-    ArchivedFilter, ListOrder, ListPage, ListQuery, SessionSummary, SortKey, SourceKind,
+    ArchivedFilter, IndexFreshness, ListOrder, ListPage, ListQuery, OverviewPage, SessionOverview,
+    SessionSummary, SortKey, SourceKind,
 };
 pub use log_reader::LogReader;
 pub use memory::MemoryStore;

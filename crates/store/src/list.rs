@@ -6,6 +6,7 @@ use troupe_protocol::SessionId;
 use troupe_protocol::session::SessionSource;
 
 use crate::clock::UnixMillis;
+use crate::tree::AgentRow;
 
 /// Filters, order and page. The default asks for the 25 sessions that changed last.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -108,6 +109,35 @@ impl From<&SessionSource> for SourceKind {
             SessionSource::Unknown(_) => Self::Unknown,
         }
     }
+}
+
+/// How new what the index says must be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum IndexFreshness {
+    /// As it was left: nothing is looked at but the index. A session that another process has
+    /// just begun may be missing.
+    AsLeft,
+    /// Every log is looked at first, whether it has grown.
+    CaughtUp,
+}
+
+/// A page of sessions with what the trees of each hold.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct OverviewPage {
+    pub sessions: Vec<SessionOverview>,
+    /// Asks for the next page; `None` on the last one.
+    pub next: Option<String>,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub struct SessionOverview {
+    pub summary: SessionSummary,
+    /// The agents of its tree, in the order of their birth.
+    pub agents: Vec<AgentRow>,
+    /// How many questions of the tree nobody has answered.
+    pub questions: usize,
+    /// Some process works with it.
+    pub is_held: bool,
 }
 
 #[derive(Debug, Clone, Default, PartialEq)]

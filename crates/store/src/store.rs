@@ -11,7 +11,7 @@ use troupe_protocol::{EventMsg, ResponseId, SessionId};
 
 use crate::error::StoreError;
 use crate::line::{self, StampedRecord, UnreadableLine};
-use crate::list::{ListPage, ListQuery};
+use crate::list::{IndexFreshness, ListPage, ListQuery, OverviewPage, SessionOverview};
 use crate::tree::{AgentLocation, AgentRow, ApprovalRow, MailRow, TaskRow, TreeRow};
 
 /// A byte offset in a log, always just after a line (or 0).
@@ -59,6 +59,28 @@ pub trait SessionStore: Send + Sync + Debug {
     async fn resolve(&self, text: &str) -> Result<SessionId, StoreError>;
 
     async fn list(&self, query: &ListQuery) -> Result<ListPage, StoreError>;
+
+    /// Lists sessions with what their trees hold, from one look at the index.
+    async fn overview(
+        &self,
+        query: &ListQuery,
+        _freshness: IndexFreshness,
+    ) -> Result<OverviewPage, StoreError> {
+        let page = self.list(query).await?;
+        let mut sessions = Vec::with_capacity(page.sessions.len());
+        for summary in page.sessions {
+            sessions.push(SessionOverview {
+                agents: self.tree(summary.id).await?,
+                questions: self.open_approvals(summary.id).await?.len(),
+                is_held: self.is_held(summary.id).await?,
+                summary,
+            });
+        }
+        Ok(OverviewPage {
+            sessions,
+            next: page.next,
+        })
+    }
 
     /// Returns the place that a session has in a tree; of several trees, in the one that it
     /// joined last. `None` for a session that has no children and is none.

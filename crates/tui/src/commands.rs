@@ -104,8 +104,8 @@ pub const COMMANDS: &[SlashCommand] = &[
     command("model", S::Model, "[NAME [EFFORT]]", "the model, or the list of models"),
     command("new", S::New, "", "leave, and begin a new session"),
     command("note", S::Note, "[TEXT]", "a note on this conversation; empty clears it"),
-    command("permissions", S::Permissions, "POLICY", "when to ask: untrusted, on-failure, on-request, never"),
-    command("personality", S::Personality, "NAME", "friendly, pragmatic or none"),
+    command("permissions", S::Permissions, "[POLICY|SANDBOX]", "when to ask, and what commands may do"),
+    command("personality", S::Personality, "[NAME]", "friendly, pragmatic or none"),
     command("plan", S::Plan, "", "plan mode, and back"),
     command("ps", S::Ps, "", "the commands that run now"),
     command("pwd", S::Pwd, "", "where this session works"),
@@ -127,7 +127,7 @@ pub const COMMANDS: &[SlashCommand] = &[
     command("statusline", S::Statusline, "[ITEMS]", "the items of the last line, for this screen"),
     command("stop", S::Stop, "", "stop the agent that is shown, with what that touches"),
     command("subagents", S::Agents, "", "the agents"),
-    command("theme", S::Theme, "auto|dark|light", "the background that shaded blocks are made for"),
+    command("theme", S::Theme, "[auto|dark|light]", "the background that shaded blocks are made for"),
     command("title", S::Title, "[ITEMS]", "the items of the title of the window, for this screen"),
     command("transcript", S::Transcript, "", "the whole transcript"),
     command("undo", S::Undo, "[N]", "bring files back to before the last N tasks"),
@@ -142,6 +142,14 @@ const ELSEWHERE: &[(&str, &str)] = &[
         "there is none here; servers of the Model Context Protocol bring tools: /mcp",
     ),
     (
+        "approvals",
+        "/permissions says when to ask; `troupe rules list` what needs no question",
+    ),
+    (
+        "budget",
+        "`troupe config agents` prints the limits of a tree; /usage what was spent",
+    ),
+    (
         "config",
         "`troupe config` prints each setting with its origin",
     ),
@@ -149,7 +157,15 @@ const ELSEWHERE: &[(&str, &str)] = &[
         "debug-config",
         "`troupe config` prints each setting with its origin",
     ),
+    (
+        "experimental",
+        "nothing here is switched on that way; `troupe config` prints every setting",
+    ),
     ("feedback", "there is none here: nothing is sent to anybody"),
+    (
+        "goal",
+        "there is none here: say it in a message, or in AGENTS.md for every session",
+    ),
     (
         "hooks",
         "hooks stand in config.toml; `troupe config hooks` prints them",
@@ -160,6 +176,10 @@ const ELSEWHERE: &[(&str, &str)] = &[
     (
         "memories",
         "`troupe config` says what is read; AGENTS.md is what agents are told",
+    ),
+    (
+        "merge",
+        "agents work in the same files here; /diff shows what was changed, /undo takes it back",
     ),
     ("roles", "`troupe roles list`; /spawn offers them"),
     ("rules", "`troupe rules list`"),

@@ -24,6 +24,11 @@ pub enum Effect {
     },
     /// Draw shaded blocks for another background from now on.
     Theme(crate::settings::ThemeChoice),
+    /// Read which branch a directory is on: it comes back as `AppEvent::Branch`.
+    ReadBranch(std::path::PathBuf),
+    /// Look whether a line names a prompt that was written down: it comes back as
+    /// `AppEvent::Filled`.
+    FillPrompt(String),
     /// Find files below the working directory: they come back as `AppEvent::Files`.
     ListFiles(std::path::PathBuf),
     Notify {

@@ -1,6 +1,7 @@
 //! What is known of the session as a whole: the fold of its events, without the conversation.
 
 use troupe_protocol::catalogue::ModelList;
+use troupe_protocol::command::StepStatus;
 use troupe_protocol::event::{McpStartupStatus, SkillSummary};
 use troupe_protocol::link::{ClientRole, Seat, ServerNotice};
 use troupe_protocol::policy::CollaborationMode;
@@ -30,6 +31,10 @@ pub struct SessionFacts {
     pub diff: Option<String>,
     pub seat: Option<Seat>,
     pub me: Option<ClientId>,
+    /// The branch of the working directory, as far as it is on this machine.
+    pub branch: Option<String>,
+    /// How many of the model's own steps are done, of how many.
+    pub steps: Option<(usize, usize)>,
     /// What each turn of the live branch began with, oldest first.
     pub turns: Vec<String>,
     is_turn_unnamed: bool,
@@ -68,6 +73,7 @@ impl SessionFacts {
                 self.turns.push(String::new());
                 self.is_turn_unnamed = true;
                 self.diff = None;
+                self.steps = None;
                 self.task = Some(RunningTask {
                     id: started.turn_id.clone(),
                     since_ms: started.started_at_ms,
@@ -92,6 +98,12 @@ impl SessionFacts {
                 if rate_limits.is_some() {
                     self.limits.clone_from(rate_limits);
                 }
+            }
+            EventMsg::PlanUpdate { plan, .. } => {
+                let done = plan
+                    .iter()
+                    .filter(|step| step.status == StepStatus::Completed);
+                self.steps = Some((done.count(), plan.len()));
             }
             EventMsg::TurnDiff { unified_diff } => self.diff = Some(unified_diff.clone()),
             EventMsg::ListModelsResponse(list) => self.models = Some(list.clone()),

@@ -37,7 +37,7 @@ pub mod transcript;
 pub mod views;
 
 pub use run::{
-    EditText, EditorCommand, NextSession, ScreenError, ScreenExit, ScreenOptions, SessionEnding,
-    TerminalSurroundings, run as run_screen,
+    EditText, EditorCommand, FindPrompts, NextSession, SavedPrompts, ScreenError, ScreenExit,
+    ScreenOptions, SessionEnding, TerminalSurroundings, run as run_screen,
 };
 pub use settings::TuiSettings;

@@ -66,6 +66,9 @@ pub const CATALOGUE_REQUESTS_MAX: usize = 64;
 /// Messages that wait for the end of a task. The next one is refused, in words.
 pub const QUEUE_MESSAGES_MAX: usize = 32;
 
+/// Bytes that are read of the file in which git keeps its branch. A longer one is none.
+pub const GIT_HEAD_BYTES_MAX: u64 = 4 * 1024;
+
 /// Files that `@` looks through, and rows that it shows.
 pub const FILES_MAX: usize = 50_000;
 
@@ -105,3 +108,6 @@ pub const QUESTION_LIST_DIVISOR: usize = 3;
 
 /// Columns from which the chosen agent is told of beside the list.
 pub const BESIDE_COLUMNS_MIN: usize = 78;
+
+/// Rows of a question in the band. One that needs more is opened before it can be agreed to.
+pub const BAND_ROWS_MAX: usize = 8;

@@ -27,8 +27,21 @@ pub struct PendingQuestion {
     pub id: String,
     pub body: QuestionBody,
     pub since_ms: i64,
+    /// Everything that a person has to read before answering.
+    text: String,
     /// What was answered already, of several questions in one.
     answers: UserInputResponse,
+}
+
+impl QuestionBody {
+    fn in_full(&self) -> String {
+        match self {
+            Self::Command(request) => request.in_full(),
+            Self::Patch(request) => request.in_full(),
+            Self::Input(request) => request.in_full(),
+            Self::Elicitation(request) => form::in_full(request),
+        }
+    }
 }
 
 impl PendingQuestion {
@@ -89,13 +102,8 @@ impl PendingQuestion {
     }
 
     /// Returns everything that a person has to read before answering.
-    pub fn in_full(&self) -> String {
-        match &self.body {
-            QuestionBody::Command(request) => request.in_full(),
-            QuestionBody::Patch(request) => request.in_full(),
-            QuestionBody::Input(request) => request.in_full(),
-            QuestionBody::Elicitation(request) => form::in_full(request),
-        }
+    pub fn in_full(&self) -> &str {
+        &self.text
     }
 
     /// Returns the first question of several that has no answer yet.
@@ -146,6 +154,16 @@ impl PendingQuestion {
                 ReviewDecision::Denied | ReviewDecision::Abort => true,
                 ReviewDecision::ApprovedForSession | ReviewDecision::ApprovedAlways => false,
             },
+        }
+    }
+
+    /// Tells whether a yes lets something be done that has to be read first.
+    pub fn needs_reading(&self) -> bool {
+        match &self.body {
+            QuestionBody::Command(_) | QuestionBody::Patch(_) | QuestionBody::Elicitation(_) => {
+                true
+            }
+            QuestionBody::Input(_) => false,
         }
     }
 
@@ -296,6 +314,7 @@ impl QuestionQueue {
         self.pending.retain(|question| question.id != id.as_str());
         self.pending.push(PendingQuestion {
             id: id.as_str().to_owned(),
+            text: body.in_full(),
             body,
             since_ms: now_ms,
             answers: UserInputResponse::default(),

@@ -11,7 +11,7 @@ mod rows;
 mod run;
 
 pub use catalogue::{
-    CatalogueAnswer, CatalogueRequest, SessionCatalogue, SessionOrder, SessionScope,
+    CatalogueAnswer, CatalogueRequest, PageFreshness, SessionCatalogue, SessionOrder, SessionScope,
 };
 pub use picker::{PickerChoice, SessionPicker};
 pub use run::run_picker;

@@ -1,5 +1,6 @@
 //! Runs the screen: keys, events and frames in one loop.
 
+mod branch;
 mod files;
 mod screen;
 
@@ -59,6 +60,10 @@ pub struct ScreenOptions {
     pub outlives_screen: bool,
     /// Whether another session can be opened from this screen.
     pub has_next: bool,
+    /// The person's own directory, which is shown as `~`.
+    pub home: Option<PathBuf>,
+    /// Prompts that were written down, for `/NAME WORDS`.
+    pub saved_prompts: Option<SavedPrompts>,
 }
 
 /// What the environment says of the terminal. The caller reads the environment; this crate does
@@ -112,6 +117,19 @@ pub type EditorCommand = std::sync::Arc<dyn EditText>;
 #[async_trait::async_trait]
 pub trait EditText: std::fmt::Debug + Send + Sync {
     async fn edit(&self, text: String) -> std::io::Result<String>;
+}
+
+/// Finds prompts that people wrote down. They lie in files, so the caller brings this.
+pub type SavedPrompts = std::sync::Arc<dyn FindPrompts>;
+
+/// See [`SavedPrompts`].
+pub trait FindPrompts: std::fmt::Debug + Send + Sync {
+    /// Returns the names that there are, without the slash.
+    fn names(&self) -> Vec<String>;
+
+    /// Returns what a line `/NAME WORDS` stands for; none if nothing has that name. An error is
+    /// told in its words.
+    fn fill(&self, line: &str) -> Result<Option<String>, String>;
 }
 
 /// How a screen was left, and what is to come after it.

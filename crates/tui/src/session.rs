@@ -33,6 +33,16 @@ pub enum LinkMessage {
     Lost(String),
 }
 
+impl LinkMessage {
+    /// Tells whether it is a piece of something that comes whole later.
+    pub fn is_delta(&self) -> bool {
+        match self {
+            Self::Event(event) | Self::AgentEvent { event, .. } => event.msg.is_delta(),
+            Self::Notice(_) | Self::Tree(_) | Self::Lost(_) => false,
+        }
+    }
+}
+
 /// A connection to a session.
 #[async_trait]
 pub trait SessionLink: Send {

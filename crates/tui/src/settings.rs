@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 /// `[tui]`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(default, deny_unknown_fields)]
+#[serde(default)]
 pub struct TuiSettings {
     /// Which notices are given while the terminal has no focus: all, none, or a list.
     pub notifications: NotificationChoice,
@@ -57,6 +57,7 @@ impl Default for TuiSettings {
             status_line: vec![
                 StatusItem::ModelWithReasoning,
                 StatusItem::CurrentDir,
+                StatusItem::GitBranch,
                 StatusItem::CollaborationMode,
                 StatusItem::ContextUsed,
                 StatusItem::TreeTokens,
@@ -152,23 +153,33 @@ pub enum StatusItem {
     CollaborationMode,
     ContextRemaining,
     ContextUsed,
+    ContextWindowSize,
     CurrentDir,
     FiveHourLimit,
+    GitBranch,
+    #[serde(alias = "model-name")]
     Model,
     ModelWithReasoning,
     Permissions,
+    #[serde(alias = "project-root")]
     ProjectName,
     RunState,
+    TaskProgress,
+    #[serde(alias = "session-id")]
     ThreadId,
     ThreadNote,
     ThreadTitle,
+    TotalInputTokens,
+    TotalOutputTokens,
     TreeTokens,
     UsedTokens,
+    #[serde(alias = "codex-version")]
+    Version,
     WeeklyLimit,
 }
 
 impl StatusItem {
-    pub const ALL: [Self; 20] = [
+    pub const ALL: [Self; 26] = [
         Self::Activity,
         Self::Agents,
         Self::AppName,
@@ -176,18 +187,24 @@ impl StatusItem {
         Self::CollaborationMode,
         Self::ContextRemaining,
         Self::ContextUsed,
+        Self::ContextWindowSize,
         Self::CurrentDir,
         Self::FiveHourLimit,
+        Self::GitBranch,
         Self::Model,
         Self::ModelWithReasoning,
         Self::Permissions,
         Self::ProjectName,
         Self::RunState,
+        Self::TaskProgress,
         Self::ThreadId,
         Self::ThreadNote,
         Self::ThreadTitle,
+        Self::TotalInputTokens,
+        Self::TotalOutputTokens,
         Self::TreeTokens,
         Self::UsedTokens,
+        Self::Version,
         Self::WeeklyLimit,
     ];
 }
@@ -211,7 +228,11 @@ mod tests {
             settings.status_line,
             [StatusItem::Model, StatusItem::TreeTokens]
         );
-        let unknown = serde_json::json!({"colour": 1});
-        assert!(serde_json::from_value::<TuiSettings>(unknown).is_err());
+        // A key that is not known is a warning, as everywhere; an item that is not is refused.
+        let unknown = serde_json::json!({"pet": "cat"});
+        assert!(serde_json::from_value::<TuiSettings>(unknown).is_ok());
+        let items = serde_json::json!({"status_line": ["git-branch", "session-id", "fast-mode"]});
+        let error = serde_json::from_value::<TuiSettings>(items).unwrap_err();
+        assert!(error.to_string().contains("fast-mode"), "{error}");
     }
 }

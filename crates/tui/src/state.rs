@@ -52,6 +52,13 @@ pub enum AppEvent {
     Edited(String),
     /// The files below the working directory.
     Files(Vec<String>),
+    /// The branch of the working directory.
+    Branch(Option<String>),
+    /// What a line stands for that names a prompt which was written down; none if it names none.
+    Filled {
+        line: String,
+        prompt: Result<Option<String>, String>,
+    },
     /// A moment that was asked for has come.
     Tick,
 }
@@ -145,6 +152,10 @@ pub struct AppState {
     look_due_ms: Option<i64>,
     outlives_screen: bool,
     has_next: bool,
+    /// The person's own directory.
+    pub home: Option<PathBuf>,
+    /// The names of prompts that were written down.
+    saved_prompts: Vec<String>,
     /// What is to come after this session, once it is left.
     next: Option<NextSession>,
     effects: Vec<Effect>,
@@ -186,6 +197,12 @@ impl AppState {
             look_due_ms: None,
             outlives_screen: options.outlives_screen,
             has_next: options.has_next,
+            home: options.home.clone(),
+            saved_prompts: options
+                .saved_prompts
+                .as_ref()
+                .map(|prompts| prompts.names())
+                .unwrap_or_default(),
             next: None,
             effects: Vec::new(),
             settings,
@@ -209,9 +226,12 @@ impl AppState {
                 self.files = files;
                 self.complete();
             }
+            AppEvent::Branch(branch) => self.facts.branch = branch,
+            AppEvent::Filled { line, prompt } => self.filled(&line, prompt),
             AppEvent::Tick => {}
         }
         self.look_at_clock();
+        self.keep_chosen();
         self.follow_shown();
         // What ends before the person's eyes is read.
         self.mark_read(self.shown_agent());
@@ -233,7 +253,13 @@ impl AppState {
             force_reload: false,
         });
         match prompt {
-            Some(prompt) if images.is_empty() => self.prompt_line(prompt),
+            Some(line) if self.names_saved_prompt(&line) => {
+                self.effects.push(Effect::FillPrompt(line));
+            }
+            // Other words with a slash may be a path.
+            Some(line) if images.is_empty() && line.starts_with("/mcp__") => {
+                self.prompt_line(line);
+            }
             Some(prompt) => self.send_with_images(prompt, images),
             None if self.settings.show_tooltips => self.say(TIP),
             None => {}

@@ -55,6 +55,12 @@ impl TranscriptCell {
         }
     }
 
+    /// Tells whether it has more than is shown of it, or was unfolded.
+    pub fn is_foldable(&self, columns: usize) -> bool {
+        let height = |fold| self.body.rows(columns, fold).len();
+        self.unfolded || height(CellFold::Whole) > height(CellFold::Folded)
+    }
+
     fn fold(&self, fold: CellFold) -> CellFold {
         if self.unfolded { CellFold::Whole } else { fold }
     }
@@ -140,11 +146,13 @@ impl Transcript {
             .cells
             .iter()
             .rposition(|cell| matches!(cell.body, CellBody::Answer(_)))?;
-        let before = self.cells[..last].iter().rev();
-        let parts = before
-            .take_while(|cell| matches!(cell.body, CellBody::Answer(_)))
-            .count();
-        let parts = self.cells[last - parts..=last].iter();
+        let begins = |cell: &TranscriptCell| match &cell.body {
+            CellBody::Answer(answer) => answer.begins,
+            _ => false,
+        };
+        let first = self.cells[..=last].iter().rposition(begins)?;
+        let parts = self.cells[first..=last].iter();
+        let parts = parts.filter(|cell| matches!(cell.body, CellBody::Answer(_)));
         Some(parts.map(|cell| cell.body.source()).collect())
     }
 }

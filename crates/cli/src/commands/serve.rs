@@ -10,6 +10,7 @@ use std::time::Duration;
 use anyhow::Context as _;
 use clap::{Args, Subcommand};
 use tokio_util::sync::CancellationToken;
+use troupe_agents::RecoveryPolicy;
 use troupe_daemon::{Daemon, DaemonInfo, DaemonListener};
 use troupe_process::{DetachedEnd, DetachedProcess};
 use troupe_protocol::session::SessionSource;
@@ -144,12 +145,14 @@ pub fn run(
         if arguments.tell_ready {
             print_raw("ready\n")?;
         }
-        let pool = SessionPool::new(wiring.into_ground());
+        let recovery = wiring.here().settings.serve.serve.recovery();
+        let pool = SessionPool::new(wiring.into_ground_with(recovery));
         let info = DaemonInfo {
             version: env!("CARGO_PKG_VERSION").to_owned(),
-            answers: home.path().join("serve").join("answers.jsonl"),
+            directory: home.path().join("serve"),
         };
         let daemon = Daemon::new(pool, info);
+        take_up_cut_off(&daemon, recovery).await;
         serve(&daemon, listener, arguments.idle_exit, &mut signals).await
     })
 }
@@ -192,6 +195,26 @@ async fn serve(
         Some(ExitSignal::Terminate) => CommandExit::Terminated,
         Some(ExitSignal::Interrupt) | None => CommandExit::Success,
     })
+}
+
+/// Takes up what was cut off with the last daemon, if that is wanted. What cannot be is told, and stays
+/// as it is.
+async fn take_up_cut_off(daemon: &Daemon, recovery: Option<RecoveryPolicy>) {
+    let taken = async {
+        let before = daemon.served_before()?;
+        match recovery {
+            Some(_) => daemon.take_up(before).await,
+            None => Ok(0),
+        }
+    };
+    match taken.await {
+        Ok(0) => {}
+        Ok(sessions) => tell(&format!("{sessions} sessions go on that were cut off")),
+        Err(problem) => tell(&format!(
+            "warning: what was cut off does not go on: {}",
+            problem.detail
+        )),
+    }
 }
 
 fn take_place(home: &TroupeHome) -> Result<DaemonPlace, CommandFailure> {

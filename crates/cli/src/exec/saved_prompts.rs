@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 
 use troupe_protocol::link::query::PromptCommand;
 use troupe_server::called_command;
+use troupe_tui::FindPrompts;
 
 use crate::failure::CommandFailure;
 use crate::home::{TroupeHome, repository_root, user_home};
@@ -84,6 +85,7 @@ impl PromptPlaces {
             let (PromptPlace::Project(directory) | PromptPlace::User(directory)) = place;
             let mut found = Vec::new();
             names_in(directory, "", 0, &mut found);
+            found.retain(|name| called_command(&format!("/{name}")).is_some());
             for name in found {
                 let file = format!("{}.md", name.replace(':', "/"));
                 let Some(text) = place.find(&file).and_then(|path| read(&path).ok()) else {
@@ -134,6 +136,17 @@ fn described(name: String, text: &str) -> PromptCommand {
         name,
         description: value("description").or_else(first_line),
         argument_hint: value("argument-hint"),
+    }
+}
+
+impl FindPrompts for PromptPlaces {
+    fn names(&self) -> Vec<String> {
+        self.list().into_iter().map(|prompt| prompt.name).collect()
+    }
+
+    fn fill(&self, line: &str) -> Result<Option<String>, String> {
+        let filled = self.fill(line).map_err(|failure| failure.to_string())?;
+        Ok(filled.map(|prompt| prompt.text))
     }
 }
 

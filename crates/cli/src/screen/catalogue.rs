@@ -9,9 +9,9 @@ use troupe_protocol::rollout::RolloutRecord;
 use troupe_protocol::session::SessionSource;
 use troupe_protocol::{EventMsg, Op, SessionId};
 use troupe_server::session_cards;
-use troupe_store::{EmbeddedStore, SessionStore, StoreError};
+use troupe_store::{EmbeddedStore, IndexFreshness, SessionStore, StoreError};
 use troupe_tui::resume::{
-    CatalogueAnswer, CatalogueRequest, SessionCatalogue, SessionOrder, SessionScope,
+    CatalogueAnswer, CatalogueRequest, PageFreshness, SessionCatalogue, SessionOrder, SessionScope,
 };
 
 use crate::commands::stored_session_op::submit_and_wait;
@@ -30,7 +30,11 @@ pub(super) struct HomeCatalogue {
 impl SessionCatalogue for HomeCatalogue {
     async fn ask(&mut self, request: CatalogueRequest) -> CatalogueAnswer {
         let answer = match request {
-            CatalogueRequest::Page { scope, cursor } => self.page(scope, cursor).await,
+            CatalogueRequest::Page {
+                scope,
+                cursor,
+                freshness,
+            } => self.page(scope, cursor, freshness).await,
             CatalogueRequest::Preview(session) => self.preview(session).await,
             CatalogueRequest::Rename(session, name) => {
                 self.change(session, Op::SetThreadName { name }).await
@@ -52,7 +56,12 @@ impl HomeCatalogue {
         &self,
         scope: SessionScope,
         cursor: Option<String>,
+        freshness: PageFreshness,
     ) -> Result<CatalogueAnswer, String> {
+        let look = match freshness {
+            PageFreshness::Remembered => IndexFreshness::AsLeft,
+            PageFreshness::LookedUp => IndexFreshness::CaughtUp,
+        };
         let continues = cursor.is_some();
         let filter = SessionFilter {
             cwd: (!scope.everywhere).then(|| self.cwd.clone()),
@@ -62,10 +71,14 @@ impl HomeCatalogue {
             cursor,
             limit: Some(RESUME_PAGE_SESSIONS),
         };
-        match session_cards(&self.store, filter).await.map_err(told)? {
+        match session_cards(&self.store, filter, look)
+            .await
+            .map_err(told)?
+        {
             LinkAnswer::Sessions { sessions, next } => Ok(CatalogueAnswer::Page {
                 scope,
                 continues,
+                freshness,
                 sessions,
                 next,
             }),

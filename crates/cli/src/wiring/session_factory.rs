@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use troupe_agents::{AgentsConfigurator, RootDeps, TreeOptions};
+use troupe_agents::{AgentsConfigurator, RecoveryPolicy, RootDeps, TreeOptions};
 use troupe_engine::SessionDeps;
 use troupe_server::{AttachableRoot, PromptCommandLibrary, SessionFactory, TreeSource};
 use troupe_store::SessionStore;
@@ -21,7 +21,12 @@ pub struct SharedSessionFactory {
 impl Wiring {
     /// Goes over to many trees of sessions.
     pub fn into_ground(self) -> Arc<SharedSessionFactory> {
-        let options = self.tree_options(None);
+        self.into_ground_with(None)
+    }
+
+    /// As [`Self::into_ground`]; `recovery` is what was asked for beside `[agents]`.
+    pub fn into_ground_with(self, recovery: Option<RecoveryPolicy>) -> Arc<SharedSessionFactory> {
+        let options = self.tree_options(recovery);
         let wiring = Arc::new(self);
         Arc::new(SharedSessionFactory { wiring, options })
     }

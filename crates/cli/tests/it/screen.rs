@@ -158,6 +158,85 @@ fn an_engine_that_is_killed_is_missed_and_found_again() {
     assert!(!screen.contains("connection is lost"), "{screen}");
 }
 
+/// A child with a child that lasts, and one that is made by hand.
+const THREE_LEVELS: &str = r#"
+[[scene]]
+when = "lead it"
+[[scene.turn]]
+steps = [{ call = "spawn_agent", arguments = { message = "pass on", task_name = "middle" } }]
+[[scene.turn]]
+steps = [{ call = "wait", arguments = { ids = ["middle"], timeout_ms = 600000 } }]
+[[scene.turn]]
+steps = [{ say = "All is done." }]
+
+[[scene]]
+when = "pass on"
+[[scene.turn]]
+steps = [{ call = "spawn_agent", arguments = { message = "last long", task_name = "leaf" } }]
+[[scene.turn]]
+steps = [{ call = "wait", arguments = { ids = ["leaf"], timeout_ms = 600000 } }]
+
+[[scene]]
+when = "last long"
+[[scene.turn]]
+steps = [{ call = "shell_command", arguments = { command = "until test -e go; do sleep 0.05; done", timeout_ms = 600000 } }]
+
+[[scene]]
+when = "count files"
+[[scene.turn]]
+steps = [{ call = "shell_command", arguments = { command = "until test -e counted; do sleep 0.05; done", timeout_ms = 600000 } }]
+[[scene.turn]]
+steps = [{ say = "One file." }]
+"#;
+
+#[test]
+fn a_tree_is_made_steered_and_stopped_from_the_screen_alone() {
+    let machine = Machine::playing(THREE_LEVELS);
+    let terminal = screen(&machine);
+    terminal.submits("lead it");
+    terminal.shows(&["Waits for middle", "1 works", "1 waits"]);
+    terminal.submits("/spawn count files");
+    terminal.shows(&["2 work", "1 waits"]);
+
+    // By place in the tree: the one made by hand, then the child, then its child.
+    terminal.types(&["M-a"]);
+    terminal.shows(&["AGENTS", "leaf"]);
+    terminal.types(&["C-s"]);
+    terminal.shows(&["by place"]);
+    terminal.types(&["Up", "Up", "Down"]);
+    terminal.shows(&["| /root/middle\n"]);
+    terminal.types(&["x"]);
+    terminal.shows(&["STOP middle", "stops 1 agent"]);
+    terminal.types(&["Down"]);
+    terminal.shows(&["› cancel", "stops 2 agents:", "/root/middle/leaf"]);
+    terminal.types(&["Enter"]);
+    terminal.shows(&["= 2 stopped"]);
+
+    terminal.types(&["Up", "Space"]);
+    terminal.shows(&["count files", "Enter: with its next request"]);
+    terminal.submits("faster");
+    terminal.shows(&["number 1 in its queue"]);
+    machine.write("project/counted", "");
+    terminal.shows(&["› faster", "One file."]);
+}
+
+#[test]
+fn a_saved_prompt_is_sent_and_rights_are_chosen_from_a_list() {
+    let machine = Machine::playing(ASKS);
+    machine.write("project/.troupe/commands/ship.md", "Ship $ARGUMENTS now.\n");
+    let terminal = screen(&machine);
+    terminal.types(&["/sh"]);
+    terminal.shows(&["› /ship"]);
+    terminal.types(&["ip it"]);
+    terminal.shows(&["› /ship it"]);
+    terminal.types(&["Enter"]);
+    terminal.shows(&["› Ship it now.", "y once"]);
+    terminal.submits("/permissions");
+    terminal.shows(&["What agents may do", "› on-request", "read-only"]);
+    terminal.types(&["Down", "Enter"]);
+    terminal.shows(&["untrusted, from the next task on"]);
+}
+
 #[test]
 fn a_closed_window_ends_no_work() {
     let machine = Machine::playing(ASKS);

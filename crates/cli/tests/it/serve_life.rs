@@ -224,6 +224,33 @@ fn who_follows_a_session_misses_nothing_over_a_restart() {
 }
 
 #[test]
+fn what_was_cut_off_goes_on_if_the_configuration_says_so() {
+    let machine = Machine::playing(RELEASE);
+    let home = ServedHome::start(&machine);
+    let body = json!({"prompt": "Sign it", "approval_policy": "untrusted"});
+    let made = home.post("/v1/sessions", body).with(201);
+    let id = text(&made["sessionId"]).to_owned();
+    asked(&home, &id);
+    home.signal("-KILL");
+    home.end();
+
+    let home = ServedHome::start_with(&machine, &["-c", "serve.resume=auto"]);
+    let place = format!("/v1/sessions/{id}");
+    home.get(&format!("{place}/wait?for=all")).with(200);
+    let tasks = home.get(&format!("{place}/tasks")).with(200);
+    let ends: Vec<Value> = tasks["data"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|task| json!([task["stop_reason"], task["last_message"]]))
+        .collect();
+    assert_eq!(
+        ends,
+        [json!(["crash", null]), json!(["completed", "Signed."])]
+    );
+}
+
+#[test]
 fn a_unit_starts_the_daemon_with_the_login() {
     let machine = Machine::bare();
     let unit = machine

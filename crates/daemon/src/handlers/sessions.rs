@@ -48,6 +48,7 @@ pub(crate) async fn create(
     let request = configuration(&daemon, body)?;
     let thread = daemon.pool().start(request).await?;
     let found = FoundSession::of_root(thread.id());
+    daemon.note_root(found.root)?;
     set_texts(&thread, title, note).await?;
     // Its tree begins with it, so that its results are recorded with their evidence.
     root_view(&thread).await?;

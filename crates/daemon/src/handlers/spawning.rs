@@ -191,6 +191,7 @@ pub(crate) async fn fork(
         .fork(point, ConfigureSession::default())
         .await?;
     let fork = FoundSession::of_root(thread.id());
+    daemon.note_root(fork.root)?;
     root_view(&thread).await?;
     let task = match body.prompt {
         None => None,

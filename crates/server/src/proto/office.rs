@@ -22,7 +22,7 @@ use troupe_protocol::rollout::RolloutRecord;
 use troupe_protocol::session::{TurnContext, TurnOverrides};
 use troupe_protocol::tree::AgentMessage;
 use troupe_protocol::{AgentId, Event, EventMsg, Op, SessionId, Submission, SubmissionId};
-use troupe_store::{AgentLocation, LogReader, MailRow, MailState, SessionStore};
+use troupe_store::{AgentLocation, IndexFreshness, LogReader, MailRow, MailState, SessionStore};
 use troupe_tree::command::{self, StopMode};
 use uuid::Uuid;
 
@@ -178,7 +178,7 @@ impl SessionOffice {
                 Ok(LinkAnswer::Roles { roles })
             }
             LinkQuery::Sessions(filter) => {
-                let listed = session_cards(&*self.store()?, filter).await;
+                let listed = session_cards(&*self.store()?, filter, IndexFreshness::CaughtUp).await;
                 listed.map_err(|error| error.to_string())
             }
             LinkQuery::Prompts { limit } => {

@@ -4,7 +4,8 @@ use troupe_protocol::AgentId;
 use troupe_protocol::link::query::{LinkAnswer, SessionCard, SessionFilter, TreeCount};
 use troupe_protocol::tree::TaskEnding;
 use troupe_store::{
-    ArchivedFilter, ListQuery, RecordedStatus, SessionStore, SessionSummary, SortKey, StoreError,
+    ArchivedFilter, IndexFreshness, ListQuery, RecordedStatus, SessionOverview, SessionStore,
+    SortKey, StoreError,
 };
 
 use crate::limits::{SESSION_CARDS_DEFAULT, SESSION_CARDS_MAX};
@@ -13,6 +14,7 @@ use crate::limits::{SESSION_CARDS_DEFAULT, SESSION_CARDS_MAX};
 pub async fn session_cards(
     store: &dyn SessionStore,
     filter: SessionFilter,
+    freshness: IndexFreshness,
 ) -> Result<LinkAnswer, StoreError> {
     let limit = filter.limit.unwrap_or(SESSION_CARDS_DEFAULT);
     let query = ListQuery {
@@ -32,31 +34,30 @@ pub async fn session_cards(
         limit: Some(limit.min(SESSION_CARDS_MAX) as usize),
         ..ListQuery::default()
     };
-    let page = store.list(&query).await?;
-    let mut sessions = Vec::new();
-    for summary in page.sessions {
-        sessions.push(card(store, summary).await?);
-    }
-    let next = page.next;
-    Ok(LinkAnswer::Sessions { sessions, next })
+    let page = store.overview(&query, freshness).await?;
+    Ok(LinkAnswer::Sessions {
+        sessions: page.sessions.into_iter().map(card).collect(),
+        next: page.next,
+    })
 }
 
-async fn card(
-    store: &dyn SessionStore,
-    summary: SessionSummary,
-) -> Result<SessionCard, StoreError> {
-    let agents = store.tree(summary.id).await?;
-    let questions = store.open_approvals(summary.id).await?;
+fn card(overview: SessionOverview) -> SessionCard {
+    let SessionOverview {
+        summary,
+        agents,
+        questions,
+        is_held,
+    } = overview;
     let count = |number: usize| u32::try_from(number).unwrap_or(u32::MAX);
     let below = agents.iter().filter(|row| row.agent != AgentId::ROOT);
     let is_stopped = |end| matches!(end, RecordedStatus::Ended(TaskEnding::Interrupted { .. }));
     let tree = TreeCount {
         agents: count(below.clone().count()),
         stopped: count(below.filter(|row| is_stopped(row.standing)).count()),
-        questions: count(questions.len()),
-        is_open: store.is_held(summary.id).await?,
+        questions: count(questions),
+        is_open: is_held,
     };
-    Ok(SessionCard {
+    SessionCard {
         session_id: summary.id,
         name: summary.name,
         note: summary.note,
@@ -68,5 +69,5 @@ async fn card(
         tokens: summary.tokens,
         forked_from: summary.forked_from,
         tree,
-    })
+    }
 }

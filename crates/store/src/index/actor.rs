@@ -10,7 +10,9 @@ use crate::clock::StoreClock;
 use crate::error::StoreError;
 use crate::layout::HomeLayout;
 use crate::limits::INDEX_REQUESTS_QUEUED_MAX;
-use crate::list::{ListPage, ListQuery};
+use crate::list::{
+    IndexFreshness, ListPage, ListQuery, OverviewPage, SessionOverview, SessionSummary,
+};
 use crate::store::{LogBookmark, ReindexProgress, ReindexReport};
 use crate::worker::WorkerThread;
 
@@ -33,6 +35,7 @@ enum IndexRequest {
     Bookmark(ResponseId, Reply<Option<LogBookmark>>),
     Named(String, Reply<SessionId>),
     List(Box<ListQuery>, Reply<ListPage>),
+    Overview(Box<ListQuery>, IndexFreshness, Reply<OverviewPage>),
     Trees(TreeQuestion),
     Reindex(mpsc::Sender<ReindexProgress>, Reply<ReindexReport>),
 }
@@ -59,6 +62,16 @@ impl IndexerHandle {
 
     pub(crate) async fn list(&self, query: ListQuery) -> Result<ListPage, StoreError> {
         self.ask(|reply| IndexRequest::List(Box::new(query), reply))
+            .await
+    }
+
+    /// Whether anybody holds a session, the index does not know.
+    pub(crate) async fn overview(
+        &self,
+        query: ListQuery,
+        freshness: IndexFreshness,
+    ) -> Result<OverviewPage, StoreError> {
+        self.ask(|reply| IndexRequest::Overview(Box::new(query), freshness, reply))
             .await
     }
 
@@ -129,6 +142,12 @@ impl IndexActor {
             IndexRequest::List(query, reply) => {
                 discard!(reply.send(self.list(&query)), "nobody waits for the answer");
             }
+            IndexRequest::Overview(query, freshness, reply) => {
+                discard!(
+                    reply.send(self.overview(&query, freshness)),
+                    "nobody waits for the answer"
+                );
+            }
             IndexRequest::Trees(question) => self.answer(question),
             IndexRequest::Reindex(tell, reply) => {
                 let answer = self.reindex(&tell);
@@ -149,12 +168,44 @@ impl IndexActor {
     fn list(&mut self, query: &ListQuery) -> Result<ListPage, StoreError> {
         let mut page = self.caught_up(|index| index.list(query))?;
         for session in &mut page.sessions {
-            session.path = session
-                .path
-                .take()
-                .map(|path| self.layout.home().join(path));
+            self.find_path(session);
         }
         Ok(page)
+    }
+
+    fn overview(
+        &mut self,
+        query: &ListQuery,
+        freshness: IndexFreshness,
+    ) -> Result<OverviewPage, StoreError> {
+        let mut page = self.with(|index, layout| {
+            if freshness == IndexFreshness::CaughtUp {
+                index.catch_up(layout)?;
+            }
+            let page = index.list(query)?;
+            let sessions = page.sessions.into_iter().map(|summary| {
+                Ok(SessionOverview {
+                    agents: index.tree(summary.id)?,
+                    questions: index.open_approvals(summary.id)?.len(),
+                    is_held: false,
+                    summary,
+                })
+            });
+            Ok(OverviewPage {
+                sessions: sessions.collect::<Result<_, StoreError>>()?,
+                next: page.next,
+            })
+        })?;
+        for session in &mut page.sessions {
+            self.find_path(&mut session.summary);
+        }
+        Ok(page)
+    }
+
+    /// Says where a log is; the index knows it below the home.
+    fn find_path(&self, session: &mut SessionSummary) {
+        let path = session.path.take();
+        session.path = path.map(|path| self.layout.home().join(path));
     }
 
     fn reindex(

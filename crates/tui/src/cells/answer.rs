@@ -10,6 +10,8 @@ pub struct AnswerCell {
     pub fence: String,
     /// It goes on where the cell above was cut.
     pub continues: bool,
+    /// A message begins with it.
+    pub begins: bool,
 }
 
 impl AnswerCell {
@@ -18,6 +20,7 @@ impl AnswerCell {
             source: source.into(),
             fence: String::new(),
             continues: false,
+            begins: true,
         }
     }
 

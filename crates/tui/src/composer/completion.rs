@@ -28,40 +28,35 @@ pub struct CompletionList {
     pub chosen: usize,
 }
 
-/// What can be completed to, beside the screen's own commands.
-#[derive(Debug, Clone, Copy, Default)]
+/// What there is to name, beside the commands of the screen.
+#[derive(Debug, Clone, Copy)]
 pub struct CompletionNames<'a> {
-    /// Prompts that are called by name.
-    pub commands: &'a [String],
     pub files: &'a [String],
     pub skills: &'a [String],
+    /// Prompts that are called by name: those that were written down, and those of servers.
+    pub prompts: &'a [String],
 }
 
 impl CompletionList {
     /// Returns what is offered for the word before the cursor.
     pub fn at(text: &str, cursor: usize, names: CompletionNames<'_>) -> Option<Self> {
-        let CompletionNames {
-            commands,
-            files,
-            skills,
-        } = names;
         let before = &text[..cursor];
         let start = before.rfind(char::is_whitespace).map_or(0, |at| {
             at + before[at..].chars().next().map_or(0, char::len_utf8)
         });
         let word = &before[start..];
         let (kind, rows) = if start == 0 && word.starts_with('/') {
-            let names = COMMANDS.iter().map(|command| command.name);
-            let names = names.chain(commands.iter().map(String::as_str));
-            let starting = names.filter(|name| name.starts_with(&word[1..]));
+            let own = COMMANDS.iter().map(|command| command.name);
+            let all = own.chain(names.prompts.iter().map(String::as_str));
+            let starting = all.filter(|name| name.starts_with(&word[1..]));
             (
                 CompletionKind::Command,
                 starting.map(str::to_owned).collect(),
             )
         } else if let Some(query) = word.strip_prefix('@') {
-            (CompletionKind::File, best(query, files))
-        } else if let Some(query) = word.strip_prefix('$').filter(|_| !skills.is_empty()) {
-            (CompletionKind::Skill, best(query, skills))
+            (CompletionKind::File, best(query, names.files))
+        } else if let Some(query) = word.strip_prefix('$').filter(|_| !names.skills.is_empty()) {
+            (CompletionKind::Skill, best(query, names.skills))
         } else {
             return None;
         };
@@ -115,13 +110,14 @@ mod tests {
     #[test]
     fn words_offer_commands_and_files() {
         let files = ["src/lex.rs".to_owned(), "docs/my file.md".to_owned()];
-        let commands = ["mcp__ore__dig".to_owned()];
+        let prompts = ["ship".to_owned()];
         let names = CompletionNames {
-            commands: &commands,
             files: &files,
             skills: &[],
+            prompts: &prompts,
         };
         let at = |text: &str| CompletionList::at(text, text.len(), names);
+        assert_eq!(at("/sh").unwrap().rows, ["ship"]);
         let file = at("look at @lex").unwrap();
         assert_eq!(
             (file.kind, file.range.clone()),
@@ -131,7 +127,6 @@ mod tests {
         assert_eq!(at("@myfile").unwrap().replacement(), "\"docs/my file.md\" ");
         let command = at("/compa").unwrap();
         assert_eq!(command.replacement(), "/compact ");
-        assert_eq!(at("/mcp__").unwrap().replacement(), "/mcp__ore__dig ");
         assert_eq!(at("say /compact"), None);
         assert_eq!(at("a@b "), None);
     }

@@ -69,6 +69,8 @@ impl KeyStroke {
             KeyCode::Right => text.push('→'),
             KeyCode::Up => text.push('↑'),
             KeyCode::Down => text.push('↓'),
+            KeyCode::PageUp => text.push_str("PgUp"),
+            KeyCode::PageDown => text.push_str("PgDn"),
             KeyCode::Char(' ') => text.push_str("Space"),
             KeyCode::Char(letter) if self.modifiers.is_empty() => text.push(letter),
             KeyCode::Char(letter) => text.push(letter.to_ascii_uppercase()),

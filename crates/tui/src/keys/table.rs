@@ -290,7 +290,7 @@ pub const KEY_TABLE: &[KeyBinding] = &[
     key(C::Pager, A::PageDown, "page_down", &["pagedown", "ctrl-f", "space"], "page", "a page down"),
     key(C::Pager, A::Top, "top", &["home", "g"], "", "to the beginning"),
     key(C::Pager, A::Bottom, "bottom", &["end", "G"], "end", "to the end"),
-    key(C::Pager, A::Unfold, "unfold", &["enter", "e"], "fold", "unfold the cell at the top, or fold it"),
+    key(C::Pager, A::Unfold, "unfold", &["enter", "e"], "fold", "unfold the first cell that is folded, or fold it again"),
     key(C::Pager, A::Filter, "filter", &["/"], "search", "search"),
     key(C::Pager, A::NextMatch, "next_match", &["n"], "", "the next place that was searched for"),
     key(C::Pager, A::Agents, "agents", &["ctrl-t"], "agents", "on to the agents"),

@@ -21,6 +21,14 @@ pub enum SessionOrder {
     Created,
 }
 
+/// Whether the logs are looked at for a page. Of ten thousand that takes a moment.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PageFreshness {
+    /// As the index was left.
+    Remembered,
+    LookedUp,
+}
+
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum CatalogueRequest {
     /// A page of sessions; answered with [`CatalogueAnswer::Page`].
@@ -28,6 +36,7 @@ pub enum CatalogueRequest {
         scope: SessionScope,
         /// `next` of the page before.
         cursor: Option<String>,
+        freshness: PageFreshness,
     },
     /// What was said last; answered with [`CatalogueAnswer::Preview`].
     Preview(SessionId),
@@ -47,6 +56,7 @@ pub enum CatalogueAnswer {
         scope: SessionScope,
         /// Whether these stand behind those that are listed.
         continues: bool,
+        freshness: PageFreshness,
         sessions: Vec<SessionCard>,
         next: Option<String>,
     },

@@ -3,7 +3,7 @@
 use troupe_protocol::SessionId;
 use troupe_protocol::link::query::SessionCard;
 
-use super::catalogue::{CatalogueAnswer, CatalogueRequest, SessionScope};
+use super::catalogue::{CatalogueAnswer, CatalogueRequest, PageFreshness, SessionScope};
 use crate::composer::EditBuffer;
 use crate::keys::KeyMap;
 use crate::settings::SessionPickerView;
@@ -82,6 +82,8 @@ impl SessionPicker {
             choice: None,
             requests: Vec::new(),
         };
+        // First what the index remembers, so that there is something to see.
+        picker.ask_page(PageFreshness::Remembered);
         picker.list();
         picker
     }
@@ -102,11 +104,12 @@ impl SessionPicker {
             CatalogueAnswer::Page { scope, .. } if scope != self.scope => {}
             CatalogueAnswer::Page {
                 continues,
+                freshness,
                 sessions,
                 next,
                 ..
             } => {
-                self.is_loading = false;
+                self.is_loading = freshness == PageFreshness::Remembered;
                 self.next = next;
                 if continues {
                     self.sessions.extend(sessions);
@@ -141,10 +144,15 @@ impl SessionPicker {
 
     /// Asks for the list from its beginning.
     pub(super) fn list(&mut self) {
+        self.ask_page(PageFreshness::LookedUp);
+    }
+
+    fn ask_page(&mut self, freshness: PageFreshness) {
         self.is_loading = true;
         self.requests.push(CatalogueRequest::Page {
             scope: self.scope.clone(),
             cursor: None,
+            freshness,
         });
     }
 
@@ -156,6 +164,7 @@ impl SessionPicker {
             self.requests.push(CatalogueRequest::Page {
                 scope: self.scope.clone(),
                 cursor: Some(cursor),
+                freshness: PageFreshness::LookedUp,
             });
         }
     }

@@ -6,7 +6,7 @@ use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::mpsc;
 use tokio::time::sleep_until;
 
-use super::catalogue::{CatalogueAnswer, CatalogueRequest, SessionCatalogue};
+use super::catalogue::{CatalogueAnswer, CatalogueRequest, PageFreshness, SessionCatalogue};
 use super::picker::{PickerChoice, SessionPicker};
 use super::rows;
 use crate::keys::KeyMap;
@@ -91,7 +91,11 @@ async fn answer(
     tell: mpsc::Sender<CatalogueAnswer>,
 ) {
     while let Some(mut request) = asked.recv().await {
-        while let CatalogueRequest::Page { .. } = request {
+        while let CatalogueRequest::Page {
+            freshness: PageFreshness::LookedUp,
+            ..
+        } = request
+        {
             match asked.try_recv() {
                 Ok(next @ CatalogueRequest::Page { .. }) => request = next,
                 Ok(other) => {

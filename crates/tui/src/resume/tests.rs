@@ -5,9 +5,9 @@ use serde_json::json;
 use troupe_protocol::SessionId;
 use troupe_protocol::link::query::SessionCard;
 
-use super::catalogue::{CatalogueAnswer, CatalogueRequest, SessionScope};
+use super::catalogue::{CatalogueAnswer, CatalogueRequest, PageFreshness, SessionScope};
 use super::{PickerChoice, SessionPicker, rows};
-use crate::keys::{KeyMap, KeyMapSettings};
+use crate::keys::{KEY_TABLE, KeyContext, KeyMap, KeyMapSettings};
 use crate::settings::SessionPickerView;
 use crate::terminal::ScreenSize;
 use crate::text::TextRow;
@@ -44,6 +44,7 @@ fn page(picker: &mut SessionPicker, names: &[&str]) {
     picker.told(CatalogueAnswer::Page {
         scope: picker.scope.clone(),
         continues: false,
+        freshness: PageFreshness::LookedUp,
         sessions: sessions.collect(),
         next: None,
     });
@@ -69,13 +70,19 @@ fn listing(search: &str) -> CatalogueRequest {
             ..SessionScope::default()
         },
         cursor: None,
+        freshness: PageFreshness::LookedUp,
     }
 }
 
 #[test]
 fn a_session_says_who_needs_whom_and_is_resumed() {
     let mut picker = picker(80, 8);
-    assert_eq!(picker.take_requests(), [listing("")]);
+    let remembered = CatalogueRequest::Page {
+        scope: SessionScope::default(),
+        cursor: None,
+        freshness: PageFreshness::Remembered,
+    };
+    assert_eq!(picker.take_requests(), [remembered, listing("")]);
     page(&mut picker, &["parser-fix", "lexer"]);
     expect![[r#"
         RESUME                                          here  active  by change   1 of 2
@@ -94,6 +101,31 @@ fn a_session_says_who_needs_whom_and_is_resumed() {
 }
 
 #[test]
+fn what_the_index_remembers_is_shown_until_the_logs_were_looked_at() {
+    let mut picker = picker(80, 8);
+    let remembered = |picker: &mut SessionPicker, sessions| {
+        picker.told(CatalogueAnswer::Page {
+            scope: picker.scope.clone(),
+            continues: false,
+            freshness: PageFreshness::Remembered,
+            sessions,
+            next: None,
+        });
+    };
+    remembered(&mut picker, Vec::new());
+    assert!(picker.is_loading, "that nothing is there is not known yet");
+    remembered(&mut picker, vec![card(1, "one"), card(2, "two")]);
+    types(&mut picker, &["down"]);
+    // One more session came before it; what was chosen stays chosen.
+    page(&mut picker, &["one", "two"]);
+    assert_eq!(
+        picker.chosen_session().map(|card| card.session_id),
+        Some(id(2))
+    );
+    assert!(!picker.is_loading);
+}
+
+#[test]
 fn words_are_searched_for_as_they_are_typed() {
     let mut picker = picker(80, 8);
     picker.take_requests();
@@ -103,6 +135,7 @@ fn words_are_searched_for_as_they_are_typed() {
     picker.told(CatalogueAnswer::Page {
         scope: SessionScope::default(),
         continues: false,
+        freshness: PageFreshness::LookedUp,
         sessions: vec![card(9, "old")],
         next: None,
     });
@@ -130,6 +163,7 @@ fn names_notes_and_archives_are_changed_from_the_list() {
             ..SessionScope::default()
         },
         cursor: None,
+        freshness: PageFreshness::LookedUp,
     };
     assert_eq!(
         picker.take_requests(),
@@ -192,6 +226,7 @@ fn ten_thousand_sessions_come_in_pages() {
         picker.told(CatalogueAnswer::Page {
             scope: picker.scope.clone(),
             continues,
+            freshness: PageFreshness::LookedUp,
             sessions: sessions.clone(),
             next: Some("more".to_owned()),
         });
@@ -207,4 +242,29 @@ fn ten_thousand_sessions_come_in_pages() {
     told(&mut picker, true);
     assert_eq!(picker.sessions.len(), 100);
     assert!(shown(&picker).contains("50 of 100+"));
+}
+
+#[test]
+fn every_key_of_the_list_does_something() {
+    let rows = KEY_TABLE
+        .iter()
+        .filter(|row| row.context == KeyContext::Sessions);
+    for row in rows {
+        for key in row.keys {
+            let mut picker = picker(80, 24);
+            page(&mut picker, &["one", "two", "three"]);
+            if matches!(row.name, "up" | "page_up" | "top") {
+                types(&mut picker, &["end"]);
+            }
+            picker.take_requests();
+            let before = shown(&picker);
+            types(&mut picker, &[key]);
+            let asks = !picker.take_requests().is_empty();
+            assert!(
+                asks || picker.choice.is_some() || shown(&picker) != before,
+                "{} {key} does nothing:\n{before}",
+                row.name
+            );
+        }
+    }
 }

@@ -14,6 +14,7 @@ use tokio::time::{sleep_until, timeout};
 use troupe_client::ClientError as LinkError;
 use troupe_protocol::Op;
 
+use super::branch::branch_of;
 use super::files::files_below;
 use super::{ScreenError, ScreenExit, ScreenOptions, SessionEnding, now_ms};
 use crate::cells::CellFold;
@@ -50,7 +51,10 @@ pub(super) struct ScreenLoop {
     last_frame: Instant,
     ending: Option<SessionEnding>,
     is_link_over: bool,
+    /// Only text grew: more of it is taken in with the next frame, and not piece by piece.
+    awaits_frame: bool,
     files: Option<tokio::task::JoinHandle<Vec<String>>>,
+    branch: Option<tokio::task::JoinHandle<Option<String>>>,
     winch: Signal,
     ends: [Signal; 2],
 }
@@ -59,6 +63,8 @@ struct ScreenSinks {
     inline: InlineSink,
     full: FullSink,
     plain: Option<PlainSink>,
+    /// What lay over the conversation when lines were added last.
+    plain_overlay: Vec<String>,
 }
 
 /// What woke the loop.
@@ -67,6 +73,7 @@ enum WakeReason {
     Written(io::Result<usize>),
     Message(Result<Option<LinkMessage>, LinkError>),
     Files(Vec<String>),
+    Branch(Option<String>),
     Resized,
     Ended,
     Escape,
@@ -87,6 +94,7 @@ impl ScreenLoop {
             inline: InlineSink::new(palette, size, surroundings.reflows()),
             full: FullSink::new(palette),
             plain: surroundings.wants_plain().then(PlainSink::default),
+            plain_overlay: Vec::new(),
         };
         let state = AppState::new(&options, size, now_ms()).map_err(ScreenError::Settings)?;
         Ok(Self {
@@ -103,7 +111,9 @@ impl ScreenLoop {
             last_frame: Instant::now(),
             ending: None,
             is_link_over: false,
+            awaits_frame: false,
             files: None,
+            branch: None,
             winch: signal(SignalKind::window_change())?,
             ends: [
                 signal(SignalKind::terminate())?,
@@ -143,6 +153,9 @@ impl ScreenLoop {
         let [terminate, hangup] = &mut self.ends;
         let has_unwritten = !self.unwritten.is_empty();
         let frame_due = self.frame_due.filter(|_| !has_unwritten);
+        // A terminal that takes nothing has no frames to wait for.
+        let awaits_frame = self.awaits_frame && self.frame_due.is_some() && !has_unwritten;
+        let listens = !self.is_link_over && !awaits_frame;
         let escape_due = self.reader.deadline();
         let tick_due = self.state.next_tick_ms().map(|at| {
             let wait = u64::try_from(at - now_ms()).unwrap_or(0);
@@ -151,6 +164,12 @@ impl ScreenLoop {
         let files = async {
             match &mut self.files {
                 Some(files) => files.await.unwrap_or_default(),
+                None => std::future::pending().await,
+            }
+        };
+        let branch = async {
+            match &mut self.branch {
+                Some(branch) => branch.await.unwrap_or_default(),
                 None => std::future::pending().await,
             }
         };
@@ -166,7 +185,8 @@ impl ScreenLoop {
             }
             () = until(frame_due) => WakeReason::Frame,
             files = files => WakeReason::Files(files),
-            message = self.link.next(), if !self.is_link_over => WakeReason::Message(message),
+            branch = branch => WakeReason::Branch(branch),
+            message = self.link.next(), if listens => WakeReason::Message(message),
             () = until(tick_due) => WakeReason::Tick,
         }
     }
@@ -192,6 +212,11 @@ impl ScreenLoop {
                 self.happened(AppEvent::Files(files)).await?;
                 self.frame_now();
             }
+            WakeReason::Branch(branch) => {
+                self.branch = None;
+                self.happened(AppEvent::Branch(branch)).await?;
+                self.frame_soon();
+            }
             WakeReason::Resized => {
                 let size = self.terminal.size();
                 self.sinks.inline.resize(size);
@@ -209,6 +234,13 @@ impl ScreenLoop {
                     self.link.ask(TreeRequest::Look).await?;
                 }
                 self.frame_now();
+            }
+            // What came meanwhile is part of the frame.
+            WakeReason::Frame if self.awaits_frame => {
+                self.awaits_frame = false;
+                if let Some(message) = self.link.next().now_or_never() {
+                    self.messages(message).await?;
+                }
             }
             WakeReason::Frame => {}
         }
@@ -232,9 +264,13 @@ impl ScreenLoop {
         first: Result<Option<LinkMessage>, LinkError>,
     ) -> Result<(), ScreenError> {
         let mut message = first;
+        let mut is_text_alone = true;
         for _ in 0..BATCH_MESSAGES_MAX {
             match message {
-                Ok(Some(told)) => self.happened(AppEvent::Link(told)).await?,
+                Ok(Some(told)) => {
+                    is_text_alone &= told.is_delta();
+                    self.happened(AppEvent::Link(told)).await?;
+                }
                 Ok(None) => {
                     self.is_link_over = true;
                     self.state.facts.lost = Some("the session has ended".to_owned());
@@ -252,6 +288,7 @@ impl ScreenLoop {
                 None => break,
             };
         }
+        self.awaits_frame = is_text_alone && !self.is_link_over;
         self.frame_soon();
         Ok(())
     }
@@ -292,6 +329,16 @@ impl ScreenLoop {
                     self.sinks.inline.set_palette(palette);
                     self.sinks.full.set_palette(palette);
                     self.reprint();
+                }
+                Effect::ReadBranch(directory) => {
+                    self.branch = Some(tokio::task::spawn_blocking(move || branch_of(&directory)));
+                }
+                Effect::FillPrompt(line) => {
+                    let saved = self.options.saved_prompts.as_ref();
+                    let prompt = saved.map_or(Ok(None), |saved| saved.fill(&line));
+                    let event = AppEvent::Filled { line, prompt };
+                    let effects = self.state.update(event, now_ms());
+                    Box::pin(self.perform(effects)).await?;
                 }
                 Effect::ListFiles(directory) => {
                     self.files = Some(tokio::task::spawn_blocking(move || files_below(&directory)));
@@ -406,11 +453,14 @@ impl ScreenLoop {
     fn draw_plain(&mut self, out: &mut String) {
         let columns = self.state.size.columns;
         let cells = &self.state.transcript.cells()[self.printed..];
-        let lines: Vec<String> = cells
+        let mut lines: Vec<String> = cells
             .iter()
             .flat_map(|cell| views::plain::cell_lines(cell, columns))
             .collect();
         self.printed += cells.len();
+        let overlay = views::plain::overlay_lines(&self.state);
+        lines.extend(views::plain::new_lines(&self.sinks.plain_overlay, &overlay));
+        self.sinks.plain_overlay = overlay;
         let line = views::plain::last_line(&self.state);
         if let Some(plain) = &mut self.sinks.plain {
             plain.paint(&lines, &line, out);

@@ -88,7 +88,8 @@ impl AppState {
                     .map(|question| question.id.clone());
                 match id {
                     Some(id) if action == KeyAction::Approve => {
-                        self.decide(&id, ReviewDecision::Approved);
+                        self.questions.bring_forward(&id);
+                        self.answer(action);
                     }
                     Some(id) => self.decide(&id, ReviewDecision::Denied),
                     None => self.say("that agent asks nothing"),
@@ -102,6 +103,20 @@ impl AppState {
     pub(super) fn peek_at(&mut self, agent: AgentId) {
         self.enter_agent(ScreenOverlay::Peek(agent), agent);
         self.mark_read(agent);
+    }
+
+    /// Keeps the agent that keys are about, whoever comes before it in the list.
+    pub(super) fn keep_chosen(&mut self) {
+        let is_open = matches!(
+            self.overlays.last(),
+            Some(ScreenOverlay::Agents(AgentsView { chosen: None, .. }))
+        );
+        if is_open {
+            let first = crate::views::agents::chosen_agent(self);
+            if let Some(ScreenOverlay::Agents(view)) = self.overlays.last_mut() {
+                view.chosen = first;
+            }
+        }
     }
 
     fn step_chosen(&mut self, down: bool) {

@@ -14,6 +14,7 @@ use crate::roster::AgentGroup;
 use crate::run::{NextSession, SessionEnding};
 use crate::session::TreeRequest;
 use crate::terminal::input::InputEvent;
+use crate::views::{band, pager};
 
 impl AppState {
     pub(super) fn input(&mut self, input: InputEvent) {
@@ -171,6 +172,17 @@ impl AppState {
             return;
         }
         let id = question.id.clone();
+        let is_yes = matches!(
+            action,
+            KeyAction::Approve
+                | KeyAction::ApproveSession
+                | KeyAction::ApprovePrefix
+                | KeyAction::ApproveAll
+        );
+        if is_yes && !band::is_shown_whole(self, question) {
+            self.show_whole_first();
+            return;
+        }
         let decision = match action {
             KeyAction::Approve => ReviewDecision::Approved,
             KeyAction::ApproveSession => ReviewDecision::ApprovedForSession,
@@ -268,12 +280,22 @@ impl AppState {
             self.composer.completion = None;
             return;
         }
-        let names = CompletionNames {
-            commands: &self.prompt_commands,
-            files: &self.files,
-            skills: &skills,
-        };
-        self.composer.completion = CompletionList::at(text, cursor, names);
+        let mut prompts = self.saved_prompts.clone();
+        let others = self.prompt_commands.iter();
+        prompts.extend(
+            others
+                .filter(|name| !self.saved_prompts.contains(name))
+                .cloned(),
+        );
+        self.composer.completion = CompletionList::at(
+            text,
+            cursor,
+            CompletionNames {
+                files: &self.files,
+                skills: &skills,
+                prompts: &prompts,
+            },
+        );
         if asks {
             self.ask(TreeRequest::Commands);
         }
@@ -338,14 +360,27 @@ impl AppState {
             }
             KeyAction::ToggleMode => self.toggle_mode(),
             KeyAction::Help => self.open_pager(PagerView::at_top("KEYS", PagerBody::Help)),
-            KeyAction::ShowWhole => {
-                if let Some(question) = self.questions.first() {
-                    let title = format!("{} asks", question.asker_name());
-                    let body = PagerBody::Question(question.id.clone());
-                    self.open_pager(PagerView::at_top(title, body));
-                }
-            }
+            KeyAction::ShowWhole => self.show_whole(),
             _ => {}
+        }
+    }
+
+    fn show_whole(&mut self) {
+        if let Some(question) = self.questions.first() {
+            let title = format!("{} asks", question.asker_name());
+            let body = PagerBody::Question(question.id.clone());
+            self.open_pager(PagerView::at_top(title, body));
+        }
+    }
+
+    /// Nobody agrees to what they were not shown: opens the first question, of which less than all
+    /// is on the screen.
+    fn show_whole_first(&mut self) {
+        if !matches!(self.overlays.last(), Some(ScreenOverlay::Pager(_))) {
+            self.show_whole();
+        }
+        if !pager::shows_end(self) {
+            self.say("page down to its end, then answer");
         }
     }
 

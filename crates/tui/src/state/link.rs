@@ -9,6 +9,7 @@ use troupe_protocol::{AgentId, Event, EventMsg, TurnItem};
 use super::{AppState, PagerView, ScreenOverlay, WaitingMessage};
 use crate::cells::{CellBody, NoticeCell};
 use crate::commands::slash_command;
+use crate::effect::Effect;
 use crate::limits::TREE_LOOK_MS;
 use crate::session::{LinkMessage, MessageUrgency, TreeNews};
 use crate::settings::NoticeKind;
@@ -36,6 +37,7 @@ impl AppState {
             self.lifecycle(life, is_history);
         }
         self.facts.take(msg);
+        self.look_at_branch(msg, is_history);
         self.transcript.take(msg);
         if let Some(cell) = self.questions.take(msg, self.now_ms) {
             self.transcript.push(CellBody::Question(cell));
@@ -89,6 +91,20 @@ impl AppState {
         }
         if !is_history {
             self.attend(msg, was_running);
+        }
+    }
+
+    /// Asks for the branch where it may have become another: of another directory, and after a
+    /// task, which may have changed it.
+    fn look_at_branch(&mut self, msg: &EventMsg, is_history: bool) {
+        let may_differ = match msg {
+            EventMsg::SessionConfigured(_) => true,
+            EventMsg::TurnContextUpdated(_) | EventMsg::TurnComplete(_) => !is_history,
+            _ => false,
+        };
+        if may_differ {
+            let directory = self.working_directory();
+            self.effects.push(Effect::ReadBranch(directory));
         }
     }
 
@@ -208,7 +224,10 @@ impl AppState {
                 }
             }
             TreeNews::Result { agent, result } => drop(self.results.insert(agent, Ok(result))),
-            TreeNews::NoResult { agent, why } => drop(self.results.insert(agent, Err(why))),
+            TreeNews::NoResult { agent, why } => {
+                let why = self.with_names(why);
+                self.results.insert(agent, Err(why));
+            }
             TreeNews::Inbox { agent, messages } => {
                 let title = format!("INBOX of {}", self.roster.name(agent));
                 let text = crate::views::inbox::inbox_text(self, &messages);
@@ -247,8 +266,22 @@ impl AppState {
                 self.say(text);
             }
             TreeNews::Kept => {}
-            TreeNews::Done(text) | TreeNews::Refused(text) => self.say(text),
+            TreeNews::Done(text) | TreeNews::Refused(text) => {
+                let text = self.with_names(text);
+                self.say(text);
+            }
         }
+    }
+
+    /// Has agents be called by their names in a sentence that names their sessions.
+    fn with_names(&self, mut text: String) -> String {
+        for entry in self.roster.entries() {
+            let session = entry.report.session.to_string();
+            if text.contains(&session) {
+                text = text.replace(&session, entry.name());
+            }
+        }
+        text
     }
 
     /// Sends the oldest message that was kept for the end of the task.

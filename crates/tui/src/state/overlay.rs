@@ -4,6 +4,7 @@ use troupe_protocol::AgentId;
 
 use super::{AppState, SpawnForm};
 use crate::session::StopVerb;
+use crate::views::pager::TextPlace;
 
 /// One of them. The last one is on top and has the keys.
 #[derive(Debug, Clone, PartialEq)]
@@ -73,8 +74,8 @@ impl QuestionsView {
 pub struct PagerView {
     pub title: String,
     pub body: PagerBody,
-    /// Rows from the beginning; `None` for the end, which it stays at.
-    pub top: Option<usize>,
+    /// The first row that is shown; `None` for the end, which it stays at.
+    pub top: Option<TextPlace>,
     pub search: String,
     pub is_searching: bool,
 }
@@ -92,7 +93,7 @@ impl PagerView {
         Self {
             title: title.into(),
             body,
-            top: Some(0),
+            top: Some(TextPlace::default()),
             search: String::new(),
             is_searching: false,
         }
@@ -150,6 +151,10 @@ pub enum PickerKind {
     Queue,
     /// Whether this session is deleted.
     Delete,
+    /// When to ask, and what commands may do.
+    Permissions,
+    Personality,
+    Theme,
 }
 
 impl PickerKind {
@@ -161,6 +166,9 @@ impl PickerKind {
             Self::History => "Written before",
             Self::Queue => "Take back",
             Self::Delete => "Delete this session?",
+            Self::Permissions => "What agents may do",
+            Self::Personality => "How it talks",
+            Self::Theme => "The background",
         }
     }
 }

@@ -6,7 +6,7 @@ use troupe_protocol::{AgentId, Op};
 use super::{AppState, PagerBody, PickerKind, ScreenOverlay};
 use crate::keys::{KeyAction, KeyContext, KeyStroke};
 use crate::run::NextSession;
-use crate::views::pager::PAGE;
+use crate::views::pager::{PAGE, TextPlace};
 
 impl AppState {
     pub(super) fn pager_key(&mut self, stroke: KeyStroke) {
@@ -35,7 +35,7 @@ impl AppState {
             Some(KeyAction::Down) => self.scroll(1),
             Some(KeyAction::PageUp) => self.scroll(-page),
             Some(KeyAction::PageDown) => self.scroll(page),
-            Some(KeyAction::Top) => pager.top = Some(0),
+            Some(KeyAction::Top) => pager.top = Some(TextPlace::default()),
             Some(KeyAction::Bottom) => pager.top = None,
             Some(KeyAction::Filter) => pager.is_searching = true,
             // A question that is shown in full is answered here too.
@@ -60,14 +60,9 @@ impl AppState {
 
     pub(super) fn scroll(&mut self, rows: i64) {
         if let Some(ScreenOverlay::Pager(_)) = self.overlays.last_mut() {
-            let (top, last) = crate::views::pager::place(self);
-            let moved = i64::try_from(top)
-                .unwrap_or(i64::MAX)
-                .saturating_add(rows)
-                .max(0);
-            let moved = usize::try_from(moved).unwrap_or(usize::MAX);
+            let top = crate::views::pager::scrolled(self, rows);
             if let Some(ScreenOverlay::Pager(pager)) = self.overlays.last_mut() {
-                pager.top = (moved < last).then_some(moved);
+                pager.top = top;
             }
         } else {
             let up = i64::try_from(self.scrolled).unwrap_or(i64::MAX) - rows;
@@ -78,18 +73,19 @@ impl AppState {
     fn find_next(&mut self) {
         let found = crate::views::pager::next_match(self);
         match found {
-            Some(row) => {
+            Some(place) => {
                 if let Some(ScreenOverlay::Pager(pager)) = self.overlays.last_mut() {
-                    pager.top = Some(row);
+                    pager.top = Some(place);
                 }
             }
             None => self.say("not found below"),
         }
     }
 
-    /// Unfolds the first cell that is shown.
+    /// Unfolds the first cell on the screen that has more than is shown, or folds it again.
     fn unfold(&mut self) {
-        let Some((agent, number)) = crate::views::pager::top_cell(self) else {
+        let Some((agent, number)) = crate::views::pager::foldable_cell(self) else {
+            self.say("nothing on the screen is folded");
             return;
         };
         match agent {
@@ -170,6 +166,13 @@ impl AppState {
             }
             PickerKind::Delete if number == 1 => self.leave_for(NextSession::Delete),
             PickerKind::Delete => {}
+            PickerKind::Permissions => self.choose_permissions(first_word(row)),
+            PickerKind::Personality => self.choose_personality(first_word(row)),
+            PickerKind::Theme => self.choose_theme(first_word(row)),
         }
     }
+}
+
+fn first_word(row: &str) -> &str {
+    row.split_whitespace().next().unwrap_or_default()
 }

@@ -4,7 +4,7 @@ use serde::de::DeserializeOwned;
 use troupe_protocol::Op;
 use troupe_protocol::link::ClientRole;
 use troupe_protocol::op::{ReviewRequest, ReviewTarget};
-use troupe_protocol::policy::{EffortChoice, SandboxMode};
+use troupe_protocol::policy::{EffortChoice, SandboxMode, SandboxPolicy};
 use troupe_protocol::session::TurnOverrides;
 use troupe_protocol::undo::UndoRequest;
 
@@ -20,11 +20,47 @@ use crate::settings::ThemeChoice;
 const INIT: &str = "Look at this repository and write an AGENTS.md for it: what it is, how it is \
                     built and tested, and what somebody who changes it has to know. Keep it short.";
 
+/// What `/permissions` takes: when to ask, then what commands may do.
+const PERMISSIONS: [(&str, &str); 7] = [
+    (
+        "on-request",
+        "commands run in the sandbox; the model asks for more",
+    ),
+    (
+        "untrusted",
+        "all is asked but what is known to change nothing",
+    ),
+    ("on-failure", "asks when the sandbox stopped a command"),
+    ("never", "never asks; what would need a yes is refused"),
+    ("read-only", "commands change no file"),
+    ("workspace-write", "commands write in the working directory"),
+    (
+        "danger-full-access",
+        "no sandbox: commands do what you could do",
+    ),
+];
+
+const PERSONALITIES: [(&str, &str); 3] = [
+    ("friendly", "warm, and explains"),
+    ("pragmatic", "short"),
+    ("none", "as the model is by itself"),
+];
+
+const THEMES: [(&str, &str); 3] = [
+    ("auto", "as the terminal says"),
+    ("dark", ""),
+    ("light", ""),
+];
+
 impl AppState {
     pub(super) fn slash(&mut self, line: &str) {
         let (action, argument) = match slash_command(line) {
             Ok(found) => found,
-            // It may be a prompt that somebody wrote down, or that a server offers.
+            Err(_) if self.names_saved_prompt(line) => {
+                self.effects.push(Effect::FillPrompt(line.to_owned()));
+                return;
+            }
+            // It may be a prompt that a server offers, or one that was written down meanwhile.
             Err(_) if !is_own_command(line) => {
                 self.ask(TreeRequest::FillCommand(line.to_owned()));
                 return;
@@ -93,10 +129,8 @@ impl AppState {
                 Some(items) => self.settings.terminal_title = items,
                 None => self.list_items("terminal_title"),
             },
-            SlashAction::Theme => match value_of::<ThemeChoice>(&argument) {
-                Ok(theme) => self.effects.push(Effect::Theme(theme)),
-                Err(why) => self.say(why),
-            },
+            SlashAction::Theme if argument.is_empty() => self.offer(PickerKind::Theme, &THEMES),
+            SlashAction::Theme => self.choose_theme(&argument),
             SlashAction::Vim => {
                 let how = if self.composer.toggle_vim() {
                     "as in vi"
@@ -106,14 +140,14 @@ impl AppState {
                 self.say(format!("you write {how} now"));
             }
             SlashAction::Model => self.choose_model(&argument),
-            SlashAction::Permissions => self.set(&argument, |policy| TurnOverrides {
-                approval_policy: Some(policy),
-                ..TurnOverrides::default()
-            }),
-            SlashAction::Personality => self.set(&argument, |personality| TurnOverrides {
-                personality: Some(personality),
-                ..TurnOverrides::default()
-            }),
+            SlashAction::Permissions if argument.is_empty() => {
+                self.offer(PickerKind::Permissions, &PERMISSIONS);
+            }
+            SlashAction::Permissions => self.choose_permissions(&argument),
+            SlashAction::Personality if argument.is_empty() => {
+                self.offer(PickerKind::Personality, &PERSONALITIES);
+            }
+            SlashAction::Personality => self.choose_personality(&argument),
             SlashAction::Undo => self.undo(&argument, false),
             SlashAction::Redo => self.undo("", true),
             SlashAction::Review => self.submit_op(Op::Review {
@@ -164,6 +198,25 @@ impl AppState {
         }
     }
 
+    /// Tells whether a line begins with the name of a prompt that was written down. Commands of
+    /// the screen come before them.
+    pub(super) fn names_saved_prompt(&self, line: &str) -> bool {
+        let name = line.split_whitespace().next().unwrap_or_default();
+        let Some(name) = name.strip_prefix('/') else {
+            return false;
+        };
+        self.saved_prompts.iter().any(|saved| saved == name)
+    }
+
+    /// Sends what a line stands for.
+    pub(super) fn filled(&mut self, line: &str, prompt: Result<Option<String>, String>) {
+        match prompt {
+            Ok(Some(prompt)) => self.send_prompt(prompt),
+            Ok(None) => self.say(format!("{line} is there no more")),
+            Err(why) => self.say(why),
+        }
+    }
+
     fn choose_model(&mut self, argument: &str) {
         let mut words = argument.split_whitespace();
         let Some(model) = words.next() else {
@@ -185,9 +238,50 @@ impl AppState {
         });
     }
 
-    fn set<T: DeserializeOwned>(&mut self, word: &str, into: impl FnOnce(T) -> TurnOverrides) {
+    /// Lists words to choose from, each with what it means.
+    fn offer(&mut self, kind: PickerKind, choices: &[(&str, &str)]) {
+        let rows = choices
+            .iter()
+            .map(|(word, about)| format!("{word:<18} {about}"));
+        self.pick(kind, rows.collect());
+    }
+
+    /// Takes a policy about questions or a sandbox: each changes what it names alone.
+    pub(super) fn choose_permissions(&mut self, word: &str) {
+        let mut overrides = TurnOverrides::default();
+        if let Ok(policy) = value_of(word) {
+            overrides.approval_policy = Some(policy);
+        } else if let Ok(mode) = value_of::<SandboxMode>(word) {
+            overrides.sandbox_policy = Some(match mode {
+                SandboxMode::ReadOnly => SandboxPolicy::read_only(),
+                SandboxMode::WorkspaceWrite => SandboxPolicy::workspace_write(),
+                SandboxMode::DangerFullAccess => SandboxPolicy::DangerFullAccess,
+            });
+        } else {
+            let words: Vec<&str> = PERMISSIONS.iter().map(|(word, _)| *word).collect();
+            self.say(format!("{word}: there are {}", words.join(", ")));
+            return;
+        }
+        self.override_context(overrides);
+        self.say(format!("{word}, from the next task on"));
+    }
+
+    pub(super) fn choose_personality(&mut self, word: &str) {
         match value_of(word) {
-            Ok(value) => self.override_context(into(value)),
+            Ok(personality) => {
+                self.override_context(TurnOverrides {
+                    personality: Some(personality),
+                    ..TurnOverrides::default()
+                });
+                self.say(format!("{word}, from the next task on"));
+            }
+            Err(why) => self.say(why),
+        }
+    }
+
+    pub(super) fn choose_theme(&mut self, word: &str) {
+        match value_of::<ThemeChoice>(word) {
+            Ok(theme) => self.effects.push(Effect::Theme(theme)),
             Err(why) => self.say(why),
         }
     }

@@ -2,6 +2,7 @@
 
 mod agents;
 mod conversation;
+mod keys;
 mod lines;
 mod questions;
 
@@ -43,6 +44,9 @@ impl Screen {
             "sandbox_policy": {"type": "workspace-write"}, "model": "sol", "effort": "high",
             "history_entry_count": 0,
         }));
+        let directory = PathBuf::from("/home/me/parser");
+        assert_eq!(screen.effects, [Effect::ReadBranch(directory)]);
+        screen.effects.clear();
         screen
     }
 

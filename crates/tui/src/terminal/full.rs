@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use super::ScreenFrame;
-use super::paint::{BEGIN_UPDATE, END_UPDATE, PaintPalette, SHOW_CURSOR};
+use super::paint::{BEGIN_UPDATE, END_UPDATE, HIDE_CURSOR, PaintPalette, SHOW_CURSOR};
 use crate::text::TextRow;
 
 /// Enters and leaves the alternate screen. Entering twice would lose what is behind it, so only
@@ -52,6 +52,7 @@ impl FullSink {
             return;
         }
         out.push_str(BEGIN_UPDATE);
+        out.push_str(HIDE_CURSOR);
         if !self.is_entered {
             out.push_str(ENTER);
             self.is_entered = true;

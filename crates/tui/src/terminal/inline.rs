@@ -15,7 +15,7 @@
 
 use std::fmt::Write as _;
 
-use super::paint::{BEGIN_UPDATE, END_UPDATE, PaintPalette, SHOW_CURSOR};
+use super::paint::{BEGIN_UPDATE, END_UPDATE, HIDE_CURSOR, PaintPalette, SHOW_CURSOR};
 use super::{ScreenFrame, ScreenSize};
 use crate::text::TextRow;
 
@@ -31,6 +31,7 @@ pub struct InlineSink {
     is_stale: bool,
     /// Whether the terminal breaks rows that became too long for a narrower screen.
     reflows: bool,
+    is_cursor_hidden: bool,
     last: Option<ScreenFrame>,
 }
 
@@ -43,6 +44,7 @@ impl InlineSink {
             cursor_row: 0,
             is_stale: false,
             reflows,
+            is_cursor_hidden: false,
             last: None,
         }
     }
@@ -82,8 +84,14 @@ impl InlineSink {
         out.push_str(BEGIN_UPDATE);
         let same_place = frame.rows.len() == self.painted.len() && !self.is_stale;
         if history.is_empty() && same_place {
+            let pairs = self.painted.iter().zip(&frame.rows);
+            // One row, a letter or the clock, is written without a flicker.
+            if frame.cursor.is_none() || pairs.filter(|(old, new)| old != new).count() > 1 {
+                self.hide_cursor(out);
+            }
             self.paint_differences(frame, out);
         } else {
+            self.hide_cursor(out);
             self.paint_all(history, frame, out);
         }
         self.painted.clone_from(&frame.rows);
@@ -99,6 +107,7 @@ impl InlineSink {
         self.paint_all(&[], &ScreenFrame::default(), out);
         self.painted.clear();
         self.last = None;
+        self.is_cursor_hidden = false;
         out.push_str(SHOW_CURSOR);
         out.push_str(END_UPDATE);
     }
@@ -144,7 +153,16 @@ impl InlineSink {
         };
         go(out, self.cursor_row, cursor.row);
         self.cursor_row = cursor.row;
-        write!(out, "\x1b[{}G{SHOW_CURSOR}", cursor.column + 1).expect("a String takes any text");
+        write!(out, "\x1b[{}G", cursor.column + 1).expect("a String takes any text");
+        if std::mem::take(&mut self.is_cursor_hidden) {
+            out.push_str(SHOW_CURSOR);
+        }
+    }
+
+    fn hide_cursor(&mut self, out: &mut String) {
+        if !std::mem::replace(&mut self.is_cursor_hidden, true) {
+            out.push_str(HIDE_CURSOR);
+        }
     }
 }
 

@@ -11,8 +11,9 @@ use crate::text::width::is_doubtful;
 use crate::text::{RowShade, TextRow, TextSpan, TextStyle, graphemes, text_width};
 
 /// Begins and ends what is shown at once.
-pub const BEGIN_UPDATE: &str = "\x1b[?2026h\x1b[?25l";
+pub const BEGIN_UPDATE: &str = "\x1b[?2026h";
 pub const END_UPDATE: &str = "\x1b[?2026l";
+pub const HIDE_CURSOR: &str = "\x1b[?25l";
 pub const SHOW_CURSOR: &str = "\x1b[?25h";
 const ERASE_REST: &str = "\x1b[K";
 

@@ -80,6 +80,7 @@ impl AnswerStream {
             },
             fence: self.fence.clone(),
             continues: self.is_cut,
+            begins: self.settled == 0,
         }
     }
 
@@ -89,6 +90,7 @@ impl AnswerStream {
             source: self.text[self.settled..end].to_owned(),
             fence: std::mem::take(&mut self.fence),
             continues: self.is_cut,
+            begins: self.settled == 0,
         };
         self.settled = end;
         CellBody::Answer(cell)

@@ -260,7 +260,9 @@ fn about_rows(state: &AppState, entry: &AgentEntry, width: usize) -> Vec<TextRow
         "mail",
         (report.pending_messages > 0).then(|| format!("{} wait", report.pending_messages)),
     );
-    line("note", report.note.clone());
+    // What the engine notes of a child's making stands in the lines above.
+    let is_own = |note: &String| !note.starts_with("agent_type=");
+    line("note", report.note.clone().filter(is_own));
     line("thinks", entry.headline.clone());
     if let Some(text) = report.status.text() {
         rows.push(TextRow::dim("said"));

@@ -1,8 +1,10 @@
 //! The first question, in the rows above the line. Never a dialog.
 
+use super::{pager, questions};
 use crate::keys::{KeyAction, KeyContext};
+use crate::limits::{BAND_ROWS_MAX, VIEWPORT_DIVISOR};
 use crate::questions::{PendingQuestion, QuestionBody};
-use crate::state::AppState;
+use crate::state::{AppState, PagerBody, ScreenOverlay};
 use crate::text::{Ink, TextRow, TextStyle};
 use troupe_protocol::approval::ReviewDecision;
 
@@ -26,6 +28,7 @@ pub fn rows(state: &AppState, columns: usize) -> Vec<TextRow> {
         rows.push(left.ellipsis(columns));
         rows.push(right.ellipsis(columns));
     }
+    rows.extend(whole_rows(state, columns).unwrap_or_default());
     let options = question.options();
     if !options.is_empty() {
         let mut row = TextRow::plain(" ");
@@ -36,6 +39,51 @@ pub fn rows(state: &AppState, columns: usize) -> Vec<TextRow> {
         rows.push(row.ellipsis(columns));
     }
     rows
+}
+
+/// Returns all that the first question is about, if there is room for it. What there is no room for
+/// is read in full before anybody can agree to it.
+pub fn whole_rows(state: &AppState, columns: usize) -> Option<Vec<TextRow>> {
+    let question = state.questions.first()?;
+    if !question.needs_reading() {
+        return None;
+    }
+    let room = (state.size.rows / VIEWPORT_DIVISOR).min(BAND_ROWS_MAX);
+    if question.in_full().lines().nth(room).is_some() {
+        return None;
+    }
+    let rows = questions::whole_rows(question, columns);
+    (rows.len() <= room).then_some(rows)
+}
+
+/// Tells whether all that a yes to this question would be about is on the screen, up to its end.
+pub fn is_shown_whole(state: &AppState, question: &PendingQuestion) -> bool {
+    if !question.needs_reading() {
+        return true;
+    }
+    match state.overlays.last() {
+        Some(ScreenOverlay::Pager(pager)) => {
+            pager.body == PagerBody::Question(question.id.clone()) && pager::shows_end(state)
+        }
+        Some(ScreenOverlay::Questions(view)) => {
+            let pending = state.questions.pending();
+            let chosen = pending.get(view.chosen(state));
+            chosen.is_some_and(|chosen| chosen.id == question.id)
+                && questions::shows_end(state, view)
+        }
+        Some(
+            ScreenOverlay::Agents(_)
+            | ScreenOverlay::Peek(_)
+            | ScreenOverlay::Stop(_)
+            | ScreenOverlay::Spawn(_),
+        ) => false,
+        None
+        | Some(ScreenOverlay::Agent(_) | ScreenOverlay::Leaving | ScreenOverlay::Picker(_)) => {
+            let first = state.questions.first();
+            first.is_some_and(|first| first.id == question.id)
+                && whole_rows(state, state.size.columns).is_some()
+        }
+    }
 }
 
 /// Returns the keys that answer the first question.

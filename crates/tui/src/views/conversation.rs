@@ -109,7 +109,7 @@ fn waiting_rows(waiting: &[WaitingMessage], columns: usize) -> Vec<TextRow> {
     waiting.iter().map(row).collect()
 }
 
-fn leaving_rows(state: &AppState, columns: usize) -> Vec<TextRow> {
+pub(super) fn leaving_rows(state: &AppState, columns: usize) -> Vec<TextRow> {
     let head = TextRow::styled("Agents are at work. Leave and …", TextStyle::BOLD);
     let keys = super::footer(state, crate::keys::KeyContext::Leaving);
     vec![head.ellipsis(columns), keys.ellipsis(columns)]

@@ -79,7 +79,7 @@ fn hint_of(state: &AppState) -> &'static str {
     }
 }
 
-fn label_of(state: &AppState) -> String {
+pub(super) fn label_of(state: &AppState) -> String {
     match &state.purpose {
         LinePurpose::Prompt => match state.shown_agent() {
             AgentId::ROOT => "› ".to_owned(),

@@ -2,6 +2,11 @@
 
 use troupe_protocol::AgentId;
 
+mod text;
+
+pub use text::TextPlace;
+
+use self::text::PagerText;
 use super::questions::whole_rows;
 use super::{about, band, filled, footer, status};
 use crate::cells::{CellFold, diff_rows};
@@ -16,27 +21,29 @@ pub const PAGE: usize = 2;
 
 pub fn frame(state: &AppState, pager: &PagerView) -> ScreenFrame {
     let columns = state.size.columns;
-    let room = state.size.rows.saturating_sub(PAGE);
-    let pages = PagerText::of(state, &pager.body);
-    let (top, last) = place_of(pager, pages.height(columns), room);
+    let room = room(state);
+    let text = text_of(state, &pager.body);
+    let (top, last) = place_of(pager, &text, room);
     let left = TextRow::styled(&pager.title, TextStyle::BOLD);
-    let right = match (pager.is_searching, last) {
-        (true, _) => TextRow::plain(format!("/{}", pager.search)),
-        (false, 0) => TextRow::new(),
-        (false, last) => TextRow::dim(format!("{} %", top * 100 / last)),
+    let right = if pager.is_searching {
+        TextRow::plain(format!("/{}", pager.search))
+    } else if last == TextPlace::default() {
+        TextRow::new()
+    } else {
+        TextRow::dim(format!("{} %", top.percent_of(last)))
     };
     let mut rows = vec![TextRow::justified(left, right, columns)];
-    let shown = pages.slice(columns, top, room);
-    rows.extend(shown.into_iter().map(|row| {
+    rows.extend(text.slice(top, room).into_iter().map(|row| {
         if pager.search.is_empty() {
             row
         } else {
             marked(row, &pager.search)
         }
     }));
-    let footer = match &pager.body {
-        PagerBody::Question(_) => band::answer_keys(state),
-        _ => footer(state, KeyContext::Pager),
+    let footer = match (&state.toast, &pager.body) {
+        (Some(toast), _) => TextRow::styled(&toast.text, TextStyle::BOLD).ellipsis(columns),
+        (None, PagerBody::Question(_)) => band::answer_keys(state),
+        (None, _) => footer(state, KeyContext::Pager),
     };
     ScreenFrame {
         rows: filled(rows, footer, state),
@@ -44,55 +51,67 @@ pub fn frame(state: &AppState, pager: &PagerView) -> ScreenFrame {
     }
 }
 
-/// Returns the first row that is shown and the last that can be, of the pager on top.
-pub fn place(state: &AppState) -> (usize, usize) {
-    let Some(ScreenOverlay::Pager(pager)) = state.overlays.last() else {
-        return (0, 0);
-    };
-    let height = PagerText::of(state, &pager.body).height(state.size.columns);
-    place_of(pager, height, state.size.rows.saturating_sub(PAGE))
+fn room(state: &AppState) -> usize {
+    state.size.rows.saturating_sub(PAGE)
+}
+
+/// Returns where the pager on top is after so many rows; `None` for the end.
+pub fn scrolled(state: &AppState, rows: i64) -> Option<TextPlace> {
+    let pager = pager_on_top(state)?;
+    let text = text_of(state, &pager.body);
+    let (top, last) = place_of(pager, &text, room(state));
+    Some(text.moved(top, rows)).filter(|place| *place < last)
+}
+
+/// Tells whether the last row of what the pager on top shows is on the screen.
+pub fn shows_end(state: &AppState) -> bool {
+    scrolled(state, 0).is_none()
 }
 
 /// Returns the next row below the first one that has what is searched for.
-pub fn next_match(state: &AppState) -> Option<usize> {
-    let Some(ScreenOverlay::Pager(pager)) = state.overlays.last() else {
-        return None;
-    };
-    if pager.search.is_empty() {
-        return None;
-    }
-    let columns = state.size.columns;
-    let (top, _) = place(state);
-    let wanted = pager.search.to_lowercase();
-    let text = PagerText::of(state, &pager.body);
-    let rows = text.slice(columns, top + 1, usize::MAX);
-    let at = rows
-        .iter()
-        .position(|row| row.text().to_lowercase().contains(&wanted))?;
-    Some(top + 1 + at)
+pub fn next_match(state: &AppState) -> Option<TextPlace> {
+    let pager = pager_on_top(state).filter(|pager| !pager.search.is_empty())?;
+    let text = text_of(state, &pager.body);
+    let (top, _) = place_of(pager, &text, room(state));
+    text.find(top, &pager.search)
 }
 
-/// Returns the cell of the first row that is shown.
-pub fn top_cell(state: &AppState) -> Option<(AgentId, usize)> {
-    let Some(ScreenOverlay::Pager(pager)) = state.overlays.last() else {
-        return None;
-    };
+/// Returns the first cell on the screen that has more than is shown, or that was unfolded.
+pub fn foldable_cell(state: &AppState) -> Option<(AgentId, usize)> {
+    let pager = pager_on_top(state)?;
     let PagerBody::Transcript(agent) = pager.body else {
         return None;
     };
-    let (top, _) = place(state);
-    let mut above = 0;
-    let cells = state.transcript_of(agent)?.cells();
-    let number = cells.iter().position(|cell| {
-        above += cell.height(state.size.columns, CellFold::Folded);
-        above > top
-    })?;
-    Some((agent, number))
+    let text = text_of(state, &pager.body);
+    let (top, _) = place_of(pager, &text, room(state));
+    let end = text.moved(top, i64::try_from(room(state)).unwrap_or(i64::MAX));
+    let cells = state.transcript_of(agent)?.cells().iter().enumerate();
+    let mut shown = cells.take(end.cell + 1).skip(top.cell);
+    let found = shown.find(|(_, cell)| cell.is_foldable(state.size.columns));
+    found.map(|(number, _)| (agent, number))
 }
 
-fn place_of(pager: &PagerView, height: usize, room: usize) -> (usize, usize) {
-    let last = height.saturating_sub(room);
+fn pager_on_top(state: &AppState) -> Option<&PagerView> {
+    match state.overlays.last() {
+        Some(ScreenOverlay::Pager(pager)) => Some(pager),
+        _ => None,
+    }
+}
+
+fn place_of(pager: &PagerView, text: &PagerText<'_>, room: usize) -> (TextPlace, TextPlace) {
+    let last = text.last_place(room);
     (pager.top.unwrap_or(last).min(last), last)
+}
+
+fn text_of<'a>(state: &'a AppState, body: &PagerBody) -> PagerText<'a> {
+    let columns = state.size.columns;
+    match body {
+        PagerBody::Transcript(agent) => match state.transcript_of(*agent) {
+            Some(transcript) => PagerText::of_transcript(transcript, columns, state.now_ms),
+            None => PagerText::of_rows(Vec::new(), columns),
+        },
+        body => PagerText::of_rows(body_rows(state, body, columns), columns),
+    }
 }
 
 fn marked(row: TextRow, search: &str) -> TextRow {
@@ -104,74 +123,6 @@ fn marked(row: TextRow, search: &str) -> TextRow {
         span.style.reverse = span.text.to_lowercase().contains(&search.to_lowercase());
     }
     row
-}
-
-/// Text that is shown in parts. A transcript is laid out where it is looked at.
-enum PagerText<'a> {
-    Transcript(&'a AppState, AgentId),
-    Rows(&'a AppState, &'a PagerBody),
-}
-
-impl<'a> PagerText<'a> {
-    fn of(state: &'a AppState, body: &'a PagerBody) -> Self {
-        match body {
-            PagerBody::Transcript(agent) => Self::Transcript(state, *agent),
-            body => Self::Rows(state, body),
-        }
-    }
-
-    fn height(&self, columns: usize) -> usize {
-        match self {
-            Self::Transcript(state, agent) => {
-                let Some(transcript) = state.transcript_of(*agent) else {
-                    return 0;
-                };
-                let cells = transcript.cells().iter();
-                let settled: usize = cells
-                    .map(|cell| cell.height(columns, CellFold::Folded))
-                    .sum();
-                settled + transcript.live_rows(columns, state.now_ms).len()
-            }
-            Self::Rows(state, body) => body_rows(state, body, columns).len(),
-        }
-    }
-
-    fn slice(&self, columns: usize, top: usize, count: usize) -> Vec<TextRow> {
-        let (state, agent) = match self {
-            Self::Transcript(state, agent) => (state, *agent),
-            Self::Rows(state, body) => {
-                let rows = body_rows(state, body, columns).into_iter();
-                return rows.skip(top).take(count).collect();
-            }
-        };
-        let Some(transcript) = state.transcript_of(agent) else {
-            return Vec::new();
-        };
-        let mut rows = Vec::new();
-        let mut skip = top;
-        for cell in transcript.cells() {
-            let height = cell.height(columns, CellFold::Folded);
-            if skip >= height {
-                skip -= height;
-                continue;
-            }
-            rows.extend(cell.rows(columns, CellFold::Folded).into_iter().skip(skip));
-            skip = 0;
-            if rows.len() >= count {
-                break;
-            }
-        }
-        if rows.len() < count {
-            rows.extend(
-                transcript
-                    .live_rows(columns, state.now_ms)
-                    .into_iter()
-                    .skip(skip),
-            );
-        }
-        rows.truncate(count);
-        rows
-    }
 }
 
 fn body_rows(state: &AppState, body: &PagerBody, columns: usize) -> Vec<TextRow> {

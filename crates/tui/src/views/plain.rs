@@ -1,7 +1,7 @@
 //! The same for screen readers: lines with labels, and the line that is written.
 
 use crate::cells::CellFold;
-use crate::state::AppState;
+use crate::state::{AppState, ScreenOverlay};
 use crate::text::TextRow;
 use crate::text::width::fitting;
 use crate::transcript::TranscriptCell;
@@ -14,6 +14,29 @@ pub fn cell_lines(cell: &TranscriptCell, columns: usize) -> Vec<String> {
         *first = format!("{}: {first}", cell.body.label());
     }
     lines
+}
+
+/// Returns what lies over the conversation, as lines; none if that is an agent, to whom one
+/// writes as to the root.
+pub fn overlay_lines(state: &AppState) -> Vec<String> {
+    let rows = match state.overlays.last() {
+        None | Some(ScreenOverlay::Agent(_) | ScreenOverlay::Peek(_)) => Vec::new(),
+        Some(ScreenOverlay::Picker(picker)) => {
+            super::picker::rows(state, picker, state.size.columns)
+        }
+        Some(ScreenOverlay::Leaving) => {
+            super::conversation::leaving_rows(state, state.size.columns)
+        }
+        Some(_) => super::view(state).rows,
+    };
+    let texts = rows.iter().map(|row| row.text().trim().to_owned());
+    texts.filter(|text| !text.is_empty()).collect()
+}
+
+/// Returns the lines that were not there before, so that nothing is heard twice.
+pub fn new_lines(before: &[String], now: &[String]) -> Vec<String> {
+    let new = now.iter().filter(|line| !before.contains(line));
+    new.cloned().collect()
 }
 
 /// Returns the line that is written, as far as it fits.
@@ -37,13 +60,11 @@ pub fn last_line(state: &AppState) -> String {
                 question.line()
             )
         }
-        (true, _) => format!("> {}", state.composer.buffer.text().replace('\n', " ")),
-        (false, _) => {
-            let frame = super::view(state);
-            let rows = frame.rows.iter().map(TextRow::text);
-            let rows: Vec<String> = rows.filter(|row| !row.trim().is_empty()).collect();
-            rows.join("; ")
+        _ if overlay_lines(state).is_empty() => {
+            let text = state.composer.buffer.text().replace('\n', " ");
+            format!("{}{text}", super::line::label_of(state).replace('›', ">"))
         }
+        (_, _) => "> ".to_owned(),
     };
     let text = crate::text::clean(&text).into_owned();
     fitting(&text, columns).0.to_owned()

@@ -19,8 +19,7 @@ pub fn frame(state: &AppState, view: &QuestionsView) -> ScreenFrame {
         TextRow::dim(format!("oldest {}", age(since)))
     });
     let mut rows = vec![TextRow::justified(left, right, columns)];
-    let room = state.size.rows.saturating_sub(2);
-    let most = (room / QUESTION_LIST_DIVISOR).max(1);
+    let most = list_rows(state);
     let chosen = view.chosen(state);
     let from = (chosen + 1).saturating_sub(most);
     for (number, question) in pending.iter().enumerate().skip(from).take(most) {
@@ -40,9 +39,9 @@ pub fn frame(state: &AppState, view: &QuestionsView) -> ScreenFrame {
     rows.push(TextRow::dim("─".repeat(columns)));
     if let Some(question) = pending.get(chosen) {
         let whole = whole_rows(question, columns);
-        let left_over = state.size.rows.saturating_sub(rows.len() + 1);
-        let top = view.top.min(whole.len().saturating_sub(left_over));
-        rows.extend(whole.into_iter().skip(top).take(left_over));
+        let room = text_room(state, rows.len());
+        let top = view.top.min(whole.len().saturating_sub(room));
+        rows.extend(whole.into_iter().skip(top).take(room));
     }
     ScreenFrame {
         rows: filled(rows, band::keys_of(state, chosen), state),
@@ -50,9 +49,31 @@ pub fn frame(state: &AppState, view: &QuestionsView) -> ScreenFrame {
     }
 }
 
+/// Returns how many questions are listed at most.
+fn list_rows(state: &AppState) -> usize {
+    (state.size.rows.saturating_sub(2) / QUESTION_LIST_DIVISOR).max(1)
+}
+
+/// Returns how many rows of the chosen question there is room for below the list.
+fn text_room(state: &AppState, above: usize) -> usize {
+    state.size.rows.saturating_sub(above + 1)
+}
+
+/// Tells whether the last row of the chosen question is on the screen.
+pub fn shows_end(state: &AppState, view: &QuestionsView) -> bool {
+    let pending = state.questions.pending();
+    let Some(question) = pending.get(view.chosen(state)) else {
+        return false;
+    };
+    // The head, the list and the line below it.
+    let listed = pending.len().min(list_rows(state));
+    let room = text_room(state, listed + 2);
+    whole_rows(question, state.size.columns).len() <= view.top + room
+}
+
 /// Returns a question in full.
 pub fn whole_rows(question: &PendingQuestion, columns: usize) -> Vec<TextRow> {
     let mut rows = Vec::new();
-    diff_rows(&mut rows, &question.in_full(), columns, CellFold::Whole);
+    diff_rows(&mut rows, question.in_full(), columns, CellFold::Whole);
     rows
 }

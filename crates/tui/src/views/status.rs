@@ -1,5 +1,7 @@
 //! The two lines that are always there: who needs what, and how the session stands.
 
+use std::path::Path;
+
 use troupe_protocol::policy::ApprovalPolicy;
 
 use crate::roster::AgentGroup;
@@ -105,7 +107,17 @@ pub fn item_text(state: &AppState, item: StatusItem) -> Option<String> {
         StatusItem::ContextRemaining => facts
             .context_percent()
             .map(|percent| format!("{} % left", 100 - percent)),
-        StatusItem::CurrentDir => directory.map(|path| path.display().to_string()),
+        StatusItem::ContextWindowSize => facts
+            .usage
+            .and_then(|usage| usage.model_context_window)
+            .map(|window| format!("window {}", count_text(window))),
+        StatusItem::CurrentDir => directory.map(|path| below_home(state, path)),
+        StatusItem::GitBranch => facts.branch.clone(),
+        StatusItem::TaskProgress => facts
+            .steps
+            .filter(|(_, all)| *all > 0)
+            .map(|(done, all)| format!("{done}/{all} steps")),
+        StatusItem::Version => Some(format!("troupe {}", env!("CARGO_PKG_VERSION"))),
         StatusItem::ProjectName => directory
             .and_then(|path| path.file_name())
             .map(|name| name.to_string_lossy().into_owned()),
@@ -141,6 +153,14 @@ pub fn item_text(state: &AppState, item: StatusItem) -> Option<String> {
                 count_text(usage.total_token_usage.total_tokens)
             )
         }),
+        StatusItem::TotalInputTokens => facts.usage.map(|usage| {
+            let tokens = usage.total_token_usage.input_tokens;
+            format!("{} in", count_text(tokens))
+        }),
+        StatusItem::TotalOutputTokens => facts.usage.map(|usage| {
+            let tokens = usage.total_token_usage.output_tokens;
+            format!("{} out", count_text(tokens))
+        }),
         StatusItem::TreeTokens => {
             let own = facts
                 .usage
@@ -155,6 +175,16 @@ pub fn item_text(state: &AppState, item: StatusItem) -> Option<String> {
                 }
             })
         }
+    }
+}
+
+/// Returns a directory as people write it, with `~` for their own.
+fn below_home(state: &AppState, path: &Path) -> String {
+    let home = state.home.as_deref();
+    match home.and_then(|home| path.strip_prefix(home).ok()) {
+        Some(rest) if rest.as_os_str().is_empty() => "~".to_owned(),
+        Some(rest) => format!("~/{}", rest.display()),
+        None => path.display().to_string(),
     }
 }
 
@@ -180,6 +210,7 @@ pub fn card(state: &AppState) -> String {
         item(StatusItem::ModelWithReasoning).map(|model| format!("{model} ({})", facts.provider)),
     );
     line("directory", item(StatusItem::CurrentDir));
+    line("branch", item(StatusItem::GitBranch));
     line("may", item(StatusItem::Permissions));
     line("asks", item(StatusItem::ApprovalMode));
     line(
@@ -194,7 +225,10 @@ pub fn card(state: &AppState) -> String {
         ),
     );
     line("context", item(StatusItem::ContextUsed));
+    line("window", item(StatusItem::ContextWindowSize));
     line("tokens", item(StatusItem::TreeTokens));
+    line("", item(StatusItem::TotalInputTokens));
+    line("", item(StatusItem::TotalOutputTokens));
     line("limits", item(StatusItem::FiveHourLimit));
     line("", item(StatusItem::WeeklyLimit));
     let names = facts

@@ -290,6 +290,13 @@ async fn lines_are_all_that_a_screen_reader_is_given() {
     stage.types("x");
     stage.shows("Answer: Hello.").await;
     stage.shows("> x").await;
+    // A list is read line by line, and so is what is chosen in it.
+    stage.types("\x15/personality\r");
+    stage.shows("pragmatic").await;
+    stage.types("\x0e");
+    stage.shows("› pragmatic").await;
+    stage.types("\r");
+    stage.shows("> ").await;
     assert!(!stage.written.contains(&0x1b));
     stage.types("\x03\x03\x03");
     let (ending, _) = stage.ends().await;

@@ -89,7 +89,7 @@ async fn lose_the_log_of(stage: &Stage, actor: Actor, path: &str) -> Actor {
 /// What stands in the place of a log is not what it said.
 #[tokio::test]
 async fn the_result_of_an_agent_whose_log_is_damaged_is_what_the_root_was_told() {
-    let errand = scene_of("errand", &["{ say = 'found' }"]);
+    let errand = scene("errand", &["{ say = 'found' }"]);
     let spawn = cue(
         "spawn_agent",
         json!({"message": "errand", "task_name": "a"}),

@@ -74,7 +74,9 @@ fn lines_that_begin_with_a_sign_are_commands() {
     screen.types("/permissions sometimes");
     screen.key("enter");
     assert!(
-        screen.shown().contains("unknown variant `sometimes`"),
+        screen
+            .shown()
+            .contains("sometimes: there are on-request, untrusted"),
         "{}",
         screen.shown()
     );

@@ -59,6 +59,43 @@ fn a_question_that_just_came_hears_nothing_and_enter_never_agrees() {
 }
 
 #[test]
+fn nobody_agrees_to_what_was_not_shown_to_its_end() {
+    let long = format!("{}; touch the-last-word", "echo harmless; ".repeat(400));
+    let mut screen = Screen::new(80, 24);
+    screen.asks("c1", TESTER, &["bash", "-lc", &long]);
+    screen.later(2_000);
+    assert!(!screen.shown().contains("the-last-word"));
+    for key in ["y", "a", "A"] {
+        screen.types(key);
+        assert!(screen.submitted().is_empty(), "{key}");
+    }
+    // The key has opened it, at its beginning.
+    assert!(screen.shown().contains("tester asks"));
+    screen.key("pagedown");
+    screen.types("y");
+    assert!(screen.submitted().is_empty());
+    while !screen.shown().contains("the-last-word") {
+        screen.key("pagedown");
+    }
+    screen.later(2_000);
+    screen.types("y");
+    assert_eq!(
+        screen.submitted(),
+        [approval("c1", ReviewDecision::Approved)]
+    );
+}
+
+#[test]
+fn a_no_needs_no_reading() {
+    let long = "echo harmless; ".repeat(400);
+    let mut screen = Screen::new(80, 24);
+    screen.asks("c1", TESTER, &["bash", "-lc", &long]);
+    screen.later(2_000);
+    screen.types("n");
+    assert_eq!(screen.submitted(), [approval("c1", ReviewDecision::Denied)]);
+}
+
+#[test]
 fn the_next_question_has_to_stand_too() {
     let mut screen = Screen::new(80, 24);
     screen.asks("c1", TESTER, &["one"]);
