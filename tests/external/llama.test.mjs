@@ -13,7 +13,7 @@ import path from "node:path";
 import { after, before, describe, test } from "node:test";
 
 import { startServer } from "./llama_server.mjs";
-import { Exec, Proto } from "./troupe.mjs";
+import { Exec, Proto, Terminal } from "./troupe.mjs";
 
 const program = process.env.TROUPE_BIN && path.resolve(process.env.TROUPE_BIN);
 assert(program, "set TROUPE_BIN to the troupe program");
@@ -216,6 +216,60 @@ describe("a small context", () => {
   }
 });
 
+describe("the server's own window", () => {
+  const TOKENS = 8192;
+  let server;
+  before(async () => {
+    server = await startServer("--tiny", "--parallel", "1", "--context-tokens", `${TOKENS}`);
+  });
+  after(() => server?.kill());
+
+  test("is used, and what does not fit is told with both numbers", { timeout }, async (t) => {
+    const session = await proto(t, asItIs(server, "chat"));
+    session.say("Hello");
+    await session.next("task_complete");
+    const windows = session.all("token_count").map(({ info }) => info?.model_context_window);
+    assert.equal(windows.at(-1), TOKENS);
+
+    session.say(words(TOKENS + 2_000));
+    const error = await session.next("error");
+    assert.equal(error.error_info, "context_window_exceeded");
+    const numbers = error.message.replaceAll(/(\d),(?=\d)/g, "$1").match(/\d{4,}/g)?.map(Number) ?? [];
+    assert(numbers.includes(TOKENS), error.message);
+    assert(numbers.some((number) => number > TOKENS), error.message);
+    await session.end();
+  });
+});
+
+describe("a person at a terminal", () => {
+  let server;
+  let terminal;
+  before(async () => {
+    server = await startServer("--parallel", "1");
+  });
+  after(async () => {
+    await terminal?.kill();
+    await server?.kill();
+  });
+
+  // A busy machine makes a token in seconds.
+  const patience = { timeout: 3 * timeout };
+  test("reads a long answer while it comes, and stops it with Ctrl-C", patience, async () => {
+    terminal = new Terminal(program, folder, at(server, "chat"), ["exec", "--skip-git-repo-check", LONG]);
+    // What a real model says is not known: there is more of it from look to look.
+    const first = await terminal.until((screen) => tokens(screen) > 2);
+    const more = await terminal.until((screen) => tokens(screen) > tokens(first) + 2);
+    assert(letters(more) > letters(first), more);
+    assert(await server.isBusy(), "the answer is still being made");
+    terminal.press("C-c");
+    const screen = await terminal.until((screen) => /exit \d+/.test(screen));
+    assert.match(screen, /Stopped\. .*troupe undo.*troupe exec resume/s);
+    assert.match(screen, /exit 1$/m);
+    // The server notices between two tokens that nobody reads any more; else the test times out.
+    while (await server.isBusy());
+  });
+});
+
 describe("errors", () => {
   let server;
   before(async () => {
@@ -270,6 +324,12 @@ function at({ url }, wire) {
   };
 }
 
+// The same, for somebody who set no window: the server is asked for it.
+function asItIs(server, wire) {
+  const { model_context_window, ...settings } = at(server, wire);
+  return settings;
+}
+
 // Runs `troupe exec` to its end.
 function exec(t, settings, ...command) {
   const run = new Exec(program, folder, settings, command);
@@ -283,6 +343,16 @@ async function proto(t, settings) {
   t.after(() => session.kill());
   await session.configure();
   return session;
+}
+
+// Counts what is written on a screen.
+function letters(screen) {
+  return screen.replaceAll(/\s/g, "").length;
+}
+
+// Returns how many tokens of the answer the status line has counted.
+function tokens(screen) {
+  return Number(/about (\d+) tokens/.exec(screen)?.[1] ?? 0);
 }
 
 // A text of about so many tokens.

@@ -1,19 +1,26 @@
 // Our program as its clients see it: one task, or a session over the queue pair.
 
 import assert from "node:assert/strict";
-import { spawn } from "node:child_process";
+import { execFileSync, spawn } from "node:child_process";
 import { once } from "node:events";
 import path from "node:path";
 import readline from "node:readline";
 
-function start(program, folder, settings, command, stdin) {
-  const configuration = Object.entries(settings).flatMap(([key, value]) => [
+function configuration(settings) {
+  return Object.entries(settings).flatMap(([key, value]) => [
     "-c",
     `${key}=${JSON.stringify(value)}`,
   ]);
-  return spawn(program, [...command, ...configuration], {
+}
+
+function environment(folder) {
+  return { PATH: process.env.PATH, HOME: folder, TROUPE_HOME: path.join(folder, "home") };
+}
+
+function start(program, folder, settings, command, stdin) {
+  return spawn(program, [...command, ...configuration(settings)], {
     cwd: folder,
-    env: { PATH: process.env.PATH, HOME: folder, TROUPE_HOME: path.join(folder, "home") },
+    env: environment(folder),
     stdio: [stdin, "pipe", "inherit"],
   });
 }
@@ -116,5 +123,49 @@ export class Proto {
 
   kill() {
     this.#child.kill("SIGKILL");
+  }
+}
+
+// Our program at a real terminal (tmux), as a person sees it.
+export class Terminal {
+  #socket;
+
+  constructor(program, folder, settings, command) {
+    this.#socket = path.join(folder, "tmux.sock");
+    const words = [program, ...command, ...configuration(settings)];
+    const line = words.map((word) => `'${word.replaceAll("'", "'\\''")}'`).join(" ");
+    const variables = Object.entries(environment(folder)).flatMap(([name, value]) => [
+      "-e",
+      `${name}=${value}`,
+    ]);
+    // The screen stays to be read after the run.
+    const shell = `trap : INT; ${line}; echo exit $?; cat`;
+    const window = ["new-session", "-d", "-x", "100", "-y", "40", "-c", folder];
+    this.#tmux("-f", "/dev/null", ...window, ...variables, shell);
+  }
+
+  // Returns the screen as soon as it is as wanted.
+  async until(isWanted) {
+    const since = performance.now();
+    for (;;) {
+      const screen = this.#tmux("capture-pane", "-p");
+      if (isWanted(screen)) return screen;
+      assert(performance.now() - since < 50_000, `it never came:\n${screen}`);
+      // A terminal has no event that could be waited for.
+      await new Promise((resolve) => setTimeout(resolve, 50));
+    }
+  }
+
+  press(key) {
+    this.#tmux("send-keys", key);
+  }
+
+  kill() {
+    this.#tmux("kill-server");
+  }
+
+  #tmux(...words) {
+    const environment = { ...process.env, TERM: "xterm-256color" };
+    return execFileSync("tmux", ["-S", this.#socket, ...words], { encoding: "utf8", env: environment });
   }
 }

@@ -6,6 +6,7 @@
 //! which it came.
 
 mod children;
+mod config_options;
 mod diff;
 mod failure;
 mod methods;

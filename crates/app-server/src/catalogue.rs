@@ -177,6 +177,7 @@ fn server_statuses(offer: McpOffer) -> Vec<McpServerStatus> {
         server(&mut servers, &name).auth_status = match status {
             mcp::McpAuthStatus::Unsupported => McpAuthStatus::Unsupported,
             mcp::McpAuthStatus::BearerToken => McpAuthStatus::BearerToken,
+            mcp::McpAuthStatus::OAuth => McpAuthStatus::OAuth,
         };
     }
     for tool in offer.tools.into_values() {

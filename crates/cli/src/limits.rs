@@ -9,6 +9,12 @@ pub const SAVED_PROMPT_BYTES_MAX: u64 = 64 * 1024;
 /// Saved prompts of one directory that are offered by name. Others can be called all the same.
 pub const SAVED_PROMPTS_MAX: usize = 1_000;
 
+/// Directories below each other in which saved prompts are listed.
+pub const SAVED_PROMPT_DEPTH_MAX: usize = 3;
+
+/// What a list shows of a saved prompt that says nothing of itself.
+pub const PROMPT_SUMMARY_CHARS_MAX: usize = 80;
+
 /// Files that a prompt points at with `@`. Further ones are only words.
 pub const MENTIONS_MAX: usize = 32;
 

@@ -5,6 +5,7 @@ mod backends;
 mod host_services;
 mod offers;
 mod prepared;
+mod prompt_commands;
 mod role_servers;
 mod servers;
 mod session_factory;
@@ -28,7 +29,7 @@ use troupe_engine::{
     ConfigureError, InstructionSettings, NoHost, ProjectDocSettings, SessionConfigurator,
     SessionOrigin, SessionSetup, SetupNotice, SharedEncodings, WindowSettings,
 };
-use troupe_mcp::{McpServerPool, McpServerPoolDeps};
+use troupe_mcp::{McpLoginStore, McpServerPool, McpServerPoolDeps};
 use troupe_model::catalogue;
 use troupe_process::{Launcher, LauncherOptions};
 use troupe_protocol::error::ErrorInfo;
@@ -287,6 +288,7 @@ impl Wiring {
                 launcher: self.launcher.clone(),
                 environment: self.surroundings().variables.clone(),
                 cwd: self.here.cwd.clone(),
+                logins: Some(McpLoginStore::in_home(self.source.home.path())),
             }))
         })
     }

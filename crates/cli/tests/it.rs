@@ -59,6 +59,8 @@ mod login;
 mod machine;
 #[path = "it/mcp.rs"]
 mod mcp;
+#[path = "it/mcp_login.rs"]
+mod mcp_login;
 #[path = "it/mcp_server.rs"]
 mod mcp_server;
 #[path = "it/models.rs"]
@@ -67,6 +69,8 @@ mod models;
 mod partial;
 #[path = "it/plan.rs"]
 mod plan;
+#[path = "it/prompts.rs"]
+mod prompts;
 #[path = "it/proto.rs"]
 mod proto;
 #[path = "it/review.rs"]

@@ -4,14 +4,16 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use rmcp::model::{
-    CallToolRequest, CallToolRequestParams, ClientRequest, PaginatedRequestParams,
-    ReadResourceRequestParams, ServerResult, Tool,
+    CallToolRequest, CallToolRequestParams, ClientRequest, GetPromptRequestParams,
+    PaginatedRequestParams, Prompt, ReadResourceRequestParams, ServerResult, Tool,
 };
 use rmcp::serve_client;
 use rmcp::service::{
     ClientInitializeError, PeerRequestOptions, RequestHandle, RoleClient, RunningService,
     ServiceError,
 };
+use rmcp::transport::StreamableHttpClientTransport;
+use rmcp::transport::auth::AuthClient;
 use serde_json::{Map, Value};
 use tokio::sync::Notify;
 use tokio::sync::broadcast::error::RecvError;
@@ -25,11 +27,11 @@ use crate::approval::ToolHints;
 use crate::client::McpClient;
 use crate::config::{ServerConfig, ServerEndpoint};
 use crate::environment::environment;
-use crate::limits::{PAGES_MAX, PROGRESS_EVENTS_MAX, TOOLS_MAX};
-use crate::plain;
+use crate::limits::{PAGES_MAX, PROGRESS_EVENTS_MAX, PROMPTS_MAX, TOOLS_MAX};
 use crate::server_pool::McpServerPoolDeps;
 use crate::stdio::{ServerExitReason, StdioTransport};
 use crate::streamable::{self, HttpTarget};
+use crate::{oauth, plain};
 
 /// An open connection. Dropping it ends the server's process.
 #[derive(Debug)]
@@ -37,6 +39,8 @@ pub(crate) struct McpConnection {
     running: RunningService<RoleClient, McpClient>,
     /// Of a process of ours.
     obituary: Option<ServerExitReason>,
+    /// What to say when the server no longer takes who we are.
+    unauthorized: Option<String>,
 }
 
 /// A tool as its server describes it.
@@ -103,6 +107,7 @@ impl McpConnection {
                     Ok(running) => Ok(Self {
                         running,
                         obituary: Some(obituary),
+                        unauthorized: None,
                     }),
                     Err(
                         error @ (ClientInitializeError::TransportError { .. }
@@ -126,19 +131,49 @@ impl McpConnection {
                     http_headers,
                     env_http_headers,
                 };
-                let transport = streamable::transport(&address, &deps.environment)?;
-                let running = serve_client(client, transport).await.map_err(|error| {
-                    if error.is_authorization_required() {
-                        return refused_token(bearer_token_env_var.as_deref());
-                    }
-                    plain::opening(&error)
-                })?;
-                Ok(Self {
-                    running,
-                    obituary: None,
-                })
+                // Boxed, because a login is large and most servers have none.
+                Box::pin(Self::open_http(name, client, &address, deps)).await
             }
         }
+    }
+
+    async fn open_http(
+        name: &str,
+        client: McpClient,
+        address: &HttpTarget<'_>,
+        deps: &McpServerPoolDeps,
+    ) -> Result<Self, String> {
+        let (http, config) = streamable::parts(address, &deps.environment)?;
+        let logins = deps
+            .logins
+            .as_ref()
+            .filter(|_| !address.has_own_authorization());
+        let login = match logins.map(|logins| logins.login(name, address.url)) {
+            Some(login) => oauth::authorized(login, address.url).await,
+            None => Ok(None),
+        };
+        let login = login
+            .map_err(|error| format!("the login at it cannot be used: {}", oauth::shown(&error)))?;
+        let unauthorized = unauthorized(name, address, login.is_some());
+        let opened = if let Some(manager) = login {
+            let http = AuthClient::new(http, manager);
+            let transport = StreamableHttpClientTransport::with_client(http, config);
+            serve_client(client, transport).await
+        } else {
+            let transport = StreamableHttpClientTransport::with_client(http, config);
+            serve_client(client, transport).await
+        };
+        let running = opened.map_err(|error| {
+            if error.is_authorization_required() {
+                return unauthorized.clone();
+            }
+            plain::opening(&error)
+        })?;
+        Ok(Self {
+            running,
+            obituary: None,
+            unauthorized: Some(unauthorized),
+        })
     }
 
     pub(crate) fn is_closed(&self) -> bool {
@@ -265,6 +300,39 @@ impl McpConnection {
         }
     }
 
+    /// Asks for the prompts that the server offers; none if it has none.
+    pub(crate) async fn prompts(&self) -> Result<Vec<Prompt>, McpCallError> {
+        let info = self.running.peer_info();
+        if info.is_none_or(|info| info.capabilities.prompts.is_none()) {
+            return Ok(Vec::new());
+        }
+        let mut prompts = Vec::new();
+        let mut cursor = None;
+        for _ in 0..PAGES_MAX {
+            let page = PaginatedRequestParams::default().with_cursor(cursor);
+            let listed = self.running.list_prompts(Some(page)).await;
+            let page = self.checked_answer(listed).await?;
+            prompts.extend(page.prompts);
+            cursor = page.next_cursor;
+            if cursor.is_none() || prompts.len() >= PROMPTS_MAX {
+                break;
+            }
+        }
+        Ok(prompts)
+    }
+
+    /// Returns the messages of a prompt, as the server wrote them.
+    pub(crate) async fn prompt(
+        &self,
+        name: &str,
+        arguments: Map<String, Value>,
+    ) -> Result<Vec<Value>, McpCallError> {
+        let params = GetPromptRequestParams::new(name).with_arguments(arguments);
+        let filled = self.running.get_prompt(params).await;
+        let messages = self.checked_answer(filled).await?.messages;
+        messages.into_iter().map(to_value).collect()
+    }
+
     pub(crate) async fn read(&self, uri: &str) -> Result<Value, McpCallError> {
         let params = ReadResourceRequestParams::new(uri);
         let read = self.running.read_resource(params).await;
@@ -277,6 +345,11 @@ impl McpConnection {
             Ok(answer) => return Ok(answer),
             Err(error) => error,
         };
+        if let Some(how) = &self.unauthorized
+            && plain::is_unauthorized(&error)
+        {
+            return Err(McpCallError::Refused(how.clone()));
+        }
         Err(match error {
             ServiceError::McpError(error) => McpCallError::Refused(error.message.into_owned()),
             ServiceError::TransportClosed | ServiceError::TransportSend(_) => {
@@ -354,11 +427,19 @@ fn command(door: &ServerEndpoint, deps: &McpServerPoolDeps) -> Result<CommandSpe
     })
 }
 
-fn refused_token(variable: Option<&str>) -> String {
-    match variable {
+/// Says what to do when the server answers that it does not know who asks.
+fn unauthorized(name: &str, address: &HttpTarget<'_>, is_logged_in: bool) -> String {
+    match address.bearer_token_env_var {
         Some(variable) => format!("the server does not take the token in {variable}"),
-        None => "the server wants a token; put it into a variable and name that in \
-                 bearer_token_env_var"
-            .to_owned(),
+        None if address.has_own_authorization() => {
+            "the server does not take the Authorization header of the configuration".to_owned()
+        }
+        None if is_logged_in => {
+            format!("the server no longer takes the login; log in again: troupe mcp login {name}")
+        }
+        None => format!(
+            "the server wants a login; run: troupe mcp login {name} (or put a token into a variable \
+             and name that in bearer_token_env_var)"
+        ),
     }
 }

@@ -16,9 +16,9 @@
 //! What a server says about itself (names, schemas, annotations, results) is hostile input: it is
 //! bounded, cleaned, and never trusted further than the user's configuration does.
 //!
-//! Deliberately absent: OAuth (a token comes from a variable), sampling and roots (a server gets
-//! neither our model nor our files), prompts, tasks, and the sandbox: a server is a program that
-//! the user configured, and runs with the user's rights and a small environment.
+//! Deliberately absent: sampling and roots (a server gets neither our model nor our files), tasks,
+//! and the sandbox: a server is a program that the user configured, and runs with the user's rights
+//! and a small environment.
 
 mod approval;
 mod calls;
@@ -32,7 +32,9 @@ mod inspection;
 mod limits;
 mod lines;
 mod name;
+mod oauth;
 mod plain;
+mod prompts;
 mod resources;
 pub mod serve;
 mod server;
@@ -46,6 +48,8 @@ mod tool;
 pub use approval::ApprovalMode;
 pub use config::{ServerConfig, ServerEndpoint};
 pub use inspection::ServerInspection;
+pub use oauth::{McpLoginError, McpLoginOptions, McpLoginStore, PendingMcpLogin};
+pub use prompts::{FilledServerPrompt, ServerPrompt, ServerPromptArgument};
 pub use server_pool::{McpServerPool, McpServerPoolDeps};
 pub use server_set::{McpServerSet, ServerList};
 pub use source::McpToolSource;

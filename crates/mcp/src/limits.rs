@@ -29,6 +29,16 @@ pub(crate) const PROGRESS_QUEUE_MAX: usize = 64;
 /// Progress that is told of one call; later steps are not.
 pub(crate) const PROGRESS_EVENTS_MAX: usize = 1_000;
 
+// Logins
+/// How long a person may take in the browser; then the login is given up.
+pub(crate) const LOGIN_TIME_MAX: Duration = Duration::from_mins(10);
+/// How long a browser may take to send its request; then the next one is taken.
+pub(crate) const CALLBACK_READ_TIME: Duration = Duration::from_secs(5);
+/// The head of a browser's request. A longer one is sent away.
+pub(crate) const CALLBACK_BYTES_MAX: usize = 16 * 1024;
+/// What a person reads of an error that a server wrote.
+pub(crate) const OAUTH_ERROR_CHARS_MAX: usize = 300;
+
 // What servers offer
 /// Pages of one list. What comes after is left out, and said to be.
 pub(crate) const PAGES_MAX: usize = 100;
@@ -38,6 +48,11 @@ pub(crate) const TOOLS_MAX: usize = 512;
 pub(crate) const DESCRIPTION_BYTES_MAX: usize = 8 * 1024;
 /// What providers take as the name of a function.
 pub(crate) const NAME_BYTES_MAX: usize = 64;
+
+/// Prompts of one server. Those that come after are not known.
+pub(crate) const PROMPTS_MAX: usize = 256;
+/// What a server makes of a prompt. A longer one is refused.
+pub(crate) const PROMPT_BYTES_MAX: usize = 256 * 1024;
 
 // Answers
 /// What one answer may cost the model.

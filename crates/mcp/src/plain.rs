@@ -8,6 +8,8 @@ use rmcp::transport::DynamicTransportError;
 use rmcp::transport::streamable_http_client::StreamableHttpError;
 use rmcp::transport::worker::WorkerQuitReason;
 
+use crate::oauth;
+
 type HttpError = StreamableHttpError<reqwest::Error>;
 
 /// Says why a connection could not be opened.
@@ -43,6 +45,20 @@ pub(crate) fn request(error: &ServiceError) -> String {
     }
 }
 
+/// Tells whether a server answered that it does not know who asks.
+pub(crate) fn is_unauthorized(error: &ServiceError) -> bool {
+    let ServiceError::TransportSend(error) = error else {
+        return false;
+    };
+    let error = &*error.error;
+    let http = match error.downcast_ref::<WorkerQuitReason<HttpError>>() {
+        Some(WorkerQuitReason::Fatal { error, .. }) => Some(error),
+        Some(_) => None,
+        None => error.downcast_ref::<HttpError>(),
+    };
+    matches!(http, Some(StreamableHttpError::AuthRequired(_)))
+}
+
 fn transport(error: &DynamicTransportError) -> String {
     let error = &*error.error;
     if let Some(error) = error.downcast_ref::<HttpError>() {
@@ -58,6 +74,7 @@ fn transport(error: &DynamicTransportError) -> String {
 fn http(error: &HttpError) -> String {
     match error {
         StreamableHttpError::Client(error) => chain(error),
+        StreamableHttpError::Auth(error) => oauth::shown(error),
         StreamableHttpError::UnexpectedServerResponse(text) => {
             format!("it answered with something that is not MCP: {text}")
         }

@@ -23,8 +23,9 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::AbortOnDropHandle;
 use troupe_protocol::discard;
+use troupe_protocol::mcp::McpAuthStatus;
 
-use crate::config::ServerConfig;
+use crate::config::{ServerConfig, ServerEndpoint};
 use crate::connection::{McpConnection, ServerCatalogue};
 use crate::limits::{BACKOFF_FIRST_MS, BACKOFF_MAX_MS, DOWN_TIME, REQUESTS_MAX, STABLE_TIME};
 use crate::server_pool::McpServerPoolDeps;
@@ -43,6 +44,7 @@ pub(crate) struct McpServerHandle {
     refreshes: Arc<AtomicU64>,
     /// It is not wanted any more.
     ended: CancellationToken,
+    deps: Arc<McpServerPoolDeps>,
 }
 
 /// What everybody may know of a server.
@@ -80,7 +82,7 @@ impl McpServerHandle {
         let actor = McpServerActor {
             name: Arc::clone(&name),
             config: Arc::clone(&config),
-            deps,
+            deps: Arc::clone(&deps),
             inputs,
             own: sender.downgrade(),
             known,
@@ -98,6 +100,7 @@ impl McpServerHandle {
             known: reader,
             refreshes: Arc::default(),
             ended,
+            deps,
         }
     }
 
@@ -113,6 +116,19 @@ impl McpServerHandle {
 
     pub(crate) fn known(&self) -> McpServerSnapshot {
         self.known.borrow().clone()
+    }
+
+    /// Tells whether somebody has logged in at an address.
+    pub(crate) fn login_status(&self) -> McpAuthStatus {
+        let ServerEndpoint::Http { url, .. } = &self.config.door else {
+            return McpAuthStatus::Unsupported;
+        };
+        let logins = self.deps.logins.as_ref();
+        if logins.is_some_and(|logins| logins.has(&self.name, url)) {
+            McpAuthStatus::OAuth
+        } else {
+            McpAuthStatus::Unsupported
+        }
     }
 
     /// Returns its tools by their own names; `None` as long as they are not known.

@@ -8,6 +8,7 @@ use troupe_process::Launcher;
 
 use crate::config::ServerConfig;
 use crate::name::names;
+use crate::oauth::McpLoginStore;
 use crate::server::McpServerHandle;
 use crate::server_set::{McpServerSet, ServerList};
 
@@ -20,6 +21,8 @@ pub struct McpServerPoolDeps {
     /// Where servers are started whose configuration does not say it. It is that of the program
     /// and not of a session, so that sessions in several directories share a server.
     pub cwd: PathBuf,
+    /// Where the logins at servers are kept; without it nobody is logged in anywhere.
+    pub logins: Option<McpLoginStore>,
 }
 
 /// Owns the servers. They end with it.

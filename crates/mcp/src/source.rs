@@ -268,7 +268,7 @@ impl ToolSource for McpToolSource {
         }
         for start in &starts {
             let name = start.server.name.to_string();
-            let status = auth_status(&start.server.config.door);
+            let status = auth_status(start);
             offer.auth_statuses.insert(name.clone(), status);
             match &start.outcome {
                 Err(error) => {
@@ -324,13 +324,14 @@ fn described(server: &McpServerHandle, tool: &ToolInfo) -> McpTool {
     }
 }
 
-fn auth_status(door: &ServerEndpoint) -> McpAuthStatus {
-    match door {
+fn auth_status(start: &ServerStart<'_>) -> McpAuthStatus {
+    match &start.server.config.door {
         ServerEndpoint::Http {
             bearer_token_env_var: Some(_),
             ..
         } => McpAuthStatus::BearerToken,
-        ServerEndpoint::Http { .. } | ServerEndpoint::Stdio { .. } => McpAuthStatus::Unsupported,
+        ServerEndpoint::Http { .. } => start.server.login_status(),
+        ServerEndpoint::Stdio { .. } => McpAuthStatus::Unsupported,
     }
 }
 

@@ -3,7 +3,6 @@
 use std::collections::{BTreeMap, HashMap};
 
 use http::{HeaderName, HeaderValue};
-use rmcp::transport::StreamableHttpClientTransport;
 use rmcp::transport::streamable_http_client::StreamableHttpClientTransportConfig;
 
 use crate::environment::missing;
@@ -18,11 +17,20 @@ pub(crate) struct HttpTarget<'a> {
     pub env_http_headers: &'a BTreeMap<String, String>,
 }
 
-/// Makes the transport, or says what is wrong with the configuration.
-pub(crate) fn transport(
+impl HttpTarget<'_> {
+    /// Tells whether the configuration says itself who asks. Then a login is not used.
+    pub(crate) fn has_own_authorization(&self) -> bool {
+        let mut names = self.http_headers.keys().chain(self.env_http_headers.keys());
+        let is_it = |name: &String| name.eq_ignore_ascii_case("authorization");
+        self.bearer_token_env_var.is_some() || names.any(is_it)
+    }
+}
+
+/// Makes what the transport is made of, or says what is wrong with the configuration.
+pub(crate) fn parts(
     address: &HttpTarget<'_>,
     variables: &BTreeMap<String, String>,
-) -> Result<StreamableHttpClientTransport<reqwest::Client>, String> {
+) -> Result<(reqwest::Client, StreamableHttpClientTransportConfig), String> {
     let mut headers = HashMap::new();
     for (name, value) in address.http_headers {
         let (name, value) = header("http_headers", name, value)?;
@@ -49,7 +57,7 @@ pub(crate) fn transport(
         .redirect(reqwest::redirect::Policy::none())
         .build()
         .map_err(|error| format!("no HTTP client can be made: {error}"))?;
-    Ok(StreamableHttpClientTransport::with_client(client, config))
+    Ok((client, config))
 }
 
 fn header(key: &str, name: &str, value: &str) -> Result<(HeaderName, HeaderValue), String> {

@@ -1040,7 +1040,17 @@ unknown?: Array<string>, }
  */
 next?: string | null, }
   | { "type": "prompts", prompts: Array<string>, }
-  | { "type": "prompt_added" };
+  | { "type": "prompt_added" }
+  | { "type": "commands", commands: Array<PromptCommand>, }
+  | { "type": "command_filled",
+/**
+ * The prompt; absent if nothing has the name.
+ */
+text?: string | null,
+/**
+ * What a person should know of it, a sentence each.
+ */
+notes?: Array<string>, };
 
 /**
  * An agent is named by its number, its path (`/root/tests`), its name or the id of its session.
@@ -1112,7 +1122,16 @@ limit?: number | null, }
   /**
    * Keeps what somebody typed for later sessions.
    */
-  | { "type": "add_prompt", text: string, };
+  | { "type": "add_prompt", text: string, }
+  /**
+   * What can be called with `/name` in the session's directory: prompts in files, and those of
+   * MCP servers.
+   */
+  | { "type": "commands" }
+  /**
+   * What a line `/name words` stands for.
+   */
+  | { "type": "fill_command", line: string, };
 
 /**
  * A message to an agent, without its text.
@@ -1142,7 +1161,7 @@ export type MailKind =
    */
   | { "kind": "callback", child: AgentId, task: SubmissionId, };
 
-export type McpAuthStatus = "unsupported" | "bearer_token";
+export type McpAuthStatus = "unsupported" | "bearer_token" | "o_auth";
 
 export type McpInvocation = { server: string, tool: string, arguments?: JsonValue | null, };
 
@@ -1437,6 +1456,19 @@ export type Personality = "friendly" | "pragmatic" | "none";
 export type PlanItem = { id: ItemId, text: string, };
 
 export type PlanStep = { step: string, status: StepStatus, };
+
+/**
+ * A prompt with a name, as a list shows it.
+ */
+export type PromptCommand = {
+/**
+ * What it is called by, behind a `/`.
+ */
+name: string, description?: string | null,
+/**
+ * How its arguments are written.
+ */
+argument_hint?: string | null, };
 
 /**
  * A rule that allows every command which begins with these words.

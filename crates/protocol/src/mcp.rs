@@ -82,4 +82,6 @@ pub enum McpAuthStatus {
     /// The server is a process of ours, or asks for nothing that we know of.
     Unsupported,
     BearerToken,
+    /// Somebody logged in there.
+    OAuth,
 }

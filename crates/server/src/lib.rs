@@ -20,6 +20,7 @@ pub mod listen;
 pub mod lobby;
 pub mod mcp;
 pub mod pipe;
+pub mod prompt_commands;
 pub mod proto;
 pub mod session_pool;
 pub mod tls;
@@ -28,6 +29,7 @@ pub mod unix_socket;
 pub mod web;
 
 pub use listen::{ListenError, ListenOptions, ListenReach, StopSignal};
+pub use prompt_commands::{FilledCommand, PromptCommandLibrary, called_command};
 pub use proto::{
     PromptHistory, ProtoServer, ReadMarks, ServerEnd, SessionOffice, TreeSource, session_cards,
 };

@@ -34,6 +34,7 @@ use troupe_protocol::tool::DynamicTool;
 use troupe_store::SessionStore;
 
 use crate::limits::HOUSE_REQUESTS_QUEUED_MAX;
+use crate::prompt_commands::PromptCommandLibrary;
 use actor::{PoolActor, PoolRequest};
 pub use members::{dead_agent_advice, place_of};
 pub use root_session::{RootSession, SessionRefusal};
@@ -46,6 +47,11 @@ pub trait SessionFactory: Send + Sync + fmt::Debug {
     /// Returns a task that runs beside a new root, from before it is opened until it is let go
     /// of, and has the trees that it grows; by default there is none.
     fn companion(&self, _configurator: &AgentsConfigurator) -> Option<AbortOnDropHandle<()>> {
+        None
+    }
+
+    /// Returns who knows the prompts that people call by name; by default nobody.
+    fn commands(&self) -> Option<Arc<dyn PromptCommandLibrary>> {
         None
     }
 
@@ -151,6 +157,11 @@ impl SessionPool {
     pub fn backends(&self) -> Vec<String> {
         let grove = self.ground.grove();
         grove.configurator.options().catalogue.backends()
+    }
+
+    /// Returns who knows the prompts that people call by name.
+    pub fn commands(&self) -> Option<Arc<dyn PromptCommandLibrary>> {
+        self.ground.commands()
     }
 
     /// Opens a new thread.

@@ -206,6 +206,12 @@ pub fn slash_command(line: &str) -> Result<(SlashAction, &str), String> {
     }
 }
 
+/// Tells whether a line names a command of the table, however it is used.
+pub fn is_own_command(line: &str) -> bool {
+    let name = line.trim_start_matches('/').split_whitespace().next();
+    COMMANDS.iter().any(|command| Some(command.name) == name)
+}
+
 fn nearest(name: &str) -> Option<&'static str> {
     let distances = COMMANDS
         .iter()

@@ -10,7 +10,7 @@ pub mod wire;
 use async_trait::async_trait;
 use troupe_client::ClientError;
 use troupe_protocol::agent::AgentStatus;
-use troupe_protocol::link::query::{MailCard, RoleCard};
+use troupe_protocol::link::query::{MailCard, PromptCommand, RoleCard};
 use troupe_protocol::link::{ClientRole, ServerNotice, Welcome};
 use troupe_protocol::policy::{ReasoningEffort, SandboxMode, SandboxPolicy};
 use troupe_protocol::result::TaskResult;
@@ -101,6 +101,11 @@ pub enum TreeRequest {
     Prompts,
     /// Keep this prompt for later sessions.
     Remember(String),
+    /// What can be called with `/name`, beside the screen's own commands: answered with
+    /// [`TreeNews::Commands`].
+    Commands,
+    /// What a line `/name words` stands for: answered with [`TreeNews::CommandFilled`].
+    FillCommand(String),
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -197,6 +202,13 @@ pub enum TreeNews {
     },
     Roles(Vec<RoleCard>),
     Prompts(Vec<String>),
+    Commands(Vec<PromptCommand>),
+    CommandFilled {
+        line: String,
+        /// The prompt; none if nothing has the name.
+        text: Option<String>,
+        notes: Vec<String>,
+    },
     /// A child was made, in words.
     Spawned {
         agent: AgentId,

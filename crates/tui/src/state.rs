@@ -129,6 +129,9 @@ pub struct AppState {
     pub results: BTreeMap<AgentId, Result<Box<TaskResult>, String>>,
     /// What a child can be made from.
     pub roles: Vec<RoleCard>,
+    /// Prompts that can be called with `/name`.
+    pub prompt_commands: Vec<String>,
+    commands_asked: bool,
     pub waiting: Vec<WaitingMessage>,
     pub overlays: Vec<ScreenOverlay>,
     /// A plan was proposed, and the three answers are offered.
@@ -175,6 +178,8 @@ impl AppState {
             followed: BTreeSet::new(),
             results: BTreeMap::new(),
             roles: Vec::new(),
+            prompt_commands: Vec::new(),
+            commands_asked: false,
             waiting: Vec::new(),
             overlays: Vec::new(),
             plan_offered: false,
@@ -250,6 +255,10 @@ impl AppState {
         match prompt {
             Some(line) if self.names_saved_prompt(&line) => {
                 self.effects.push(Effect::FillPrompt(line));
+            }
+            // Other words with a slash may be a path.
+            Some(line) if images.is_empty() && line.starts_with("/mcp__") => {
+                self.prompt_line(line);
             }
             Some(prompt) => self.send_with_images(prompt, images),
             None if self.settings.show_tooltips => self.say(TIP),

@@ -927,7 +927,7 @@ class ItemStartedNotification(TypedDict):
 ItemsView = Literal["notLoaded", "summary", "full"]
 
 
-McpAuthStatus = Literal["unsupported", "bearerToken"]
+McpAuthStatus = Literal["unsupported", "bearerToken", "oAuth"]
 
 
 class McpResourceReadParams(TypedDict):

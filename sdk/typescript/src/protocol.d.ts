@@ -892,7 +892,8 @@ export type ItemsView =
 
 export type McpAuthStatus =
   | "unsupported"
-  | "bearerToken";
+  | "bearerToken"
+  | "oAuth";
 
 export type McpResourceReadParams = {
   /** The thread whose servers are meant; those of the configuration if absent. */

@@ -67,12 +67,21 @@ const DUPLICATES: &[(&str, &str)] = &[
     ("darling", "handlebars, through derive_builder"),
     ("darling_core", "handlebars, through derive_builder"),
     ("darling_macro", "handlebars, through derive_builder"),
-    ("getrandom", "rand 0.9, and jsonschema in tests"),
+    (
+        "getrandom",
+        "rand 0.9, oauth2 of rmcp, and jsonschema in tests",
+    ),
     ("miniz_oxide", "png, beside its own flate2"),
     ("quick-error", "proptest, in tests, through rusty-fork"),
-    ("rand", "ours is 0.9, proptest has 0.10 in tests"),
-    ("rand_core", "rand 0.9"),
+    (
+        "rand",
+        "ours is 0.9, oauth2 of rmcp has 0.8, proptest 0.10 in tests",
+    ),
+    ("rand_chacha", "oauth2 of rmcp"),
+    ("rand_core", "rand 0.9, and oauth2 of rmcp"),
     ("syn", "macros of landlock, ts-rs and zerocopy"),
+    ("thiserror", "oauth2 of rmcp"),
+    ("thiserror-impl", "oauth2 of rmcp"),
 ];
 
 /// The crates that are built on the platform that we test, as (name, version).

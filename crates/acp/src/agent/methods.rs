@@ -11,20 +11,22 @@ use agent_client_protocol_schema::v1::{
     LoadSessionResponse, McpCapabilities, NewSessionRequest, NewSessionResponse,
     PromptCapabilities, PromptRequest, ResumeSessionRequest, ResumeSessionResponse,
     SessionCapabilities, SessionCloseCapabilities, SessionId as ClientSessionId,
-    SessionListCapabilities, SessionResumeCapabilities, SetSessionModeRequest,
+    SessionListCapabilities, SessionResumeCapabilities, SetSessionConfigOptionRequest,
+    SetSessionModeRequest,
 };
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::value::RawValue;
 use tokio::task::JoinSet;
-use troupe_protocol::SessionId;
 use troupe_protocol::discard;
-use troupe_server::{RootSession, SessionPool};
+use troupe_protocol::{Op, SessionId};
+use troupe_server::{RootSession, SessionPool, SessionRefusal};
 use troupe_transport::rpc::{IncomingMessage, Outbox, RequestId, RpcError, codes, decode};
 
+use super::config_options::SessionChoices;
 use super::opening::{self, OpenSessionRequest};
 use super::peer::EditorPeer;
-use super::session::{EditorCommand, EditorSessionHandle, follow};
+use super::session::{EditorCommand, EditorSessionHandle, FollowedSession, follow, listed_models};
 use super::updates::NoticeStyle;
 use super::{AgentIdentity, failure, modes, prompt, replay};
 use crate::limits::JOBS_MAX;
@@ -47,7 +49,7 @@ pub(super) struct EditorConnection {
 enum ConnectionJobOutcome {
     Opened {
         request: RequestId,
-        opened: Result<RootSession, RpcError>,
+        opened: Result<(RootSession, SessionChoices), RpcError>,
         how: OpenMethod,
     },
     Listed {
@@ -154,6 +156,9 @@ impl EditorConnection {
             it if it == METHODS.session_list => self.list_sessions(id, read(params)?),
             it if it == METHODS.session_close => self.close_session(id, read(params)?),
             it if it == METHODS.session_prompt => self.prompt(id, read(params)?).await,
+            it if it == METHODS.session_set_config_option => {
+                self.set_option(id, read(params)?).await
+            }
             it if it == METHODS.session_set_mode => self.set_mode(id, read(params)?).await,
             _ => Err(RpcError::new(
                 codes::METHOD_NOT_FOUND,
@@ -246,7 +251,8 @@ impl EditorConnection {
                 if how == OpenMethod::Load {
                     replay_history(&house, &peer, thread.id()).await?;
                 }
-                Ok(thread)
+                let choices = choices(&thread).await?;
+                Ok((thread, choices))
             };
             ConnectionJobOutcome::Opened {
                 request,
@@ -315,6 +321,21 @@ impl EditorConnection {
         given.map_err(|_| failure::no_session(&request.session_id.0))
     }
 
+    async fn set_option(
+        &mut self,
+        id: &RequestId,
+        request: SetSessionConfigOptionRequest,
+    ) -> Result<(), RpcError> {
+        let session = self.session(&request.session_id)?;
+        let session_id = request.session_id.clone();
+        let command = EditorCommand::SetOption {
+            request: id.clone(),
+            wish: Box::new(request),
+        };
+        let given = session.give(command).await;
+        given.map_err(|_| failure::no_session(&session_id.0))
+    }
+
     fn session(&self, id: &ClientSessionId) -> Result<&EditorSessionHandle, RpcError> {
         let session = SessionId::from_str(&id.0).ok();
         let session = session.and_then(|session| self.sessions.get(&session));
@@ -349,26 +370,33 @@ impl EditorConnection {
     async fn opened(
         &mut self,
         request: &RequestId,
-        opened: Result<RootSession, RpcError>,
+        opened: Result<(RootSession, SessionChoices), RpcError>,
         how: OpenMethod,
     ) {
-        let thread = match opened {
-            Ok(thread) => thread,
+        let (thread, choices) = match opened {
+            Ok(opened) => opened,
             Err(error) => return self.refuse(Some(request), &error).await,
         };
         let id = thread.id();
-        let modes = modes::state(thread.configured().context.collaboration_mode);
+        let modes = modes::state(choices.context.collaboration_mode);
+        let options = choices.options();
         match how {
             OpenMethod::New => {
-                let answer = NewSessionResponse::new(id.to_string()).modes(modes);
+                let answer = NewSessionResponse::new(id.to_string())
+                    .modes(modes)
+                    .config_options(options);
                 self.tell(request, Ok(answer)).await;
             }
             OpenMethod::Load => {
-                let answer = LoadSessionResponse::new().modes(modes);
+                let answer = LoadSessionResponse::new()
+                    .modes(modes)
+                    .config_options(options);
                 self.tell(request, Ok(answer)).await;
             }
             OpenMethod::Resume => {
-                let answer = ResumeSessionResponse::new().modes(modes);
+                let answer = ResumeSessionResponse::new()
+                    .modes(modes)
+                    .config_options(options);
                 self.tell(request, Ok(answer)).await;
             }
         }
@@ -378,7 +406,13 @@ impl EditorConnection {
             .get(&id)
             .is_some_and(|session| !session.thread().is_over());
         if !is_followed {
-            let session = follow(thread, self.peer.clone(), notices, &mut self.following);
+            let about = FollowedSession {
+                thread,
+                choices,
+                commands: self.house.commands(),
+                notices,
+            };
+            let session = follow(about, self.peer.clone(), &mut self.following);
             self.sessions.insert(id, session);
         }
     }
@@ -413,6 +447,16 @@ impl EditorConnection {
             "the client is gone"
         );
     }
+}
+
+/// Returns what can be chosen for a session as it stands.
+async fn choices(thread: &RootSession) -> Result<SessionChoices, RpcError> {
+    let refused = |refusal: SessionRefusal| RpcError::internal(refusal.message);
+    let models = thread.ask(Op::ListModels { refresh: false }, listed_models);
+    Ok(SessionChoices {
+        models: models.await.map_err(refused)?.models,
+        context: thread.context().await.map_err(refused)?,
+    })
 }
 
 /// Tells what a session said before.

@@ -1,6 +1,6 @@
 //! The modes of a session, by the names that clients know them by.
 
-use agent_client_protocol_schema::v1::{SessionMode, SessionModeState};
+use agent_client_protocol_schema::v1::{SessionConfigSelectOption, SessionMode, SessionModeState};
 use troupe_protocol::policy::CollaborationMode;
 
 const ALL: [CollaborationMode; 2] = [CollaborationMode::Default, CollaborationMode::Plan];
@@ -9,6 +9,14 @@ const ALL: [CollaborationMode; 2] = [CollaborationMode::Default, CollaborationMo
 pub(super) fn state(current: CollaborationMode) -> SessionModeState {
     let modes = ALL.map(|mode| SessionMode::new(id(mode), name(mode)).description(about(mode)));
     SessionModeState::new(id(current), modes.to_vec())
+}
+
+/// Returns the same as the values of an option.
+pub(super) fn choices() -> Vec<SessionConfigSelectOption> {
+    let choice = |mode| {
+        SessionConfigSelectOption::new(id(mode), name(mode)).description(about(mode).to_owned())
+    };
+    ALL.map(choice).to_vec()
 }
 
 pub(super) fn id(mode: CollaborationMode) -> &'static str {

@@ -9,9 +9,12 @@
 //! both.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
 use agent_client_protocol_schema::v1::{
-    PromptResponse, SessionId, SetSessionModeResponse, StopReason,
+    AvailableCommand, AvailableCommandInput, AvailableCommandsUpdate, ConfigOptionUpdate,
+    PromptResponse, SessionId, SessionUpdate, SetSessionConfigOptionRequest,
+    SetSessionConfigOptionResponse, SetSessionModeResponse, StopReason, UnstructuredCommandInput,
 };
 use serde::Serialize;
 use tokio::sync::mpsc;
@@ -19,17 +22,20 @@ use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 use troupe_agents::TreeHandle;
 use troupe_engine::EventStream;
+use troupe_protocol::catalogue::{ModelEntry, ModelList, ModelListSource};
 use troupe_protocol::discard;
 use troupe_protocol::event::{AbortReason, ErrorEvent};
 use troupe_protocol::input::UserInput;
+use troupe_protocol::link::query::PromptCommand;
 use troupe_protocol::outcome::OutcomeClass;
 use troupe_protocol::policy::CollaborationMode;
-use troupe_protocol::session::TurnOverrides;
+use troupe_protocol::session::{TurnContext, TurnOverrides};
 use troupe_protocol::{CallId, Event, EventMsg, Op, PendingQuestion, SubmissionId, TaskOutcome};
-use troupe_server::RootSession;
+use troupe_server::{PromptCommandLibrary, RootSession, called_command};
 use troupe_transport::rpc::{PeerGone, RequestId, RpcError};
 
 use super::children::ChildReaders;
+use super::config_options::SessionChoices;
 use super::failure;
 use super::peer::EditorPeer;
 use super::question;
@@ -48,6 +54,20 @@ pub(super) enum EditorCommand {
         request: RequestId,
         mode: CollaborationMode,
     },
+    SetOption {
+        request: RequestId,
+        wish: Box<SetSessionConfigOptionRequest>,
+    },
+}
+
+/// A session that a client has opened.
+#[derive(Debug)]
+pub(super) struct FollowedSession {
+    pub thread: RootSession,
+    pub choices: SessionChoices,
+    /// Knows the prompts that can be called by name.
+    pub commands: Option<Arc<dyn PromptCommandLibrary>>,
+    pub notices: NoticeStyle,
 }
 
 /// The way to a session. Dropping it ends the following, not the session.
@@ -72,14 +92,19 @@ impl EditorSessionHandle {
 
 /// Begins to follow a session. It ends with the session, and when the client is gone.
 pub(super) fn follow(
-    thread: RootSession,
+    about: FollowedSession,
     peer: EditorPeer,
-    notices: NoticeStyle,
     tasks: &mut JoinSet<()>,
 ) -> EditorSessionHandle {
+    let FollowedSession {
+        thread,
+        choices,
+        commands: library,
+        notices,
+    } = about;
     let (commands, inbox) = mpsc::channel(COMMANDS_QUEUED_MAX);
-    let mode = thread.configured().context.collaboration_mode;
-    let session = EditorSession {
+    let mode = choices.context.collaboration_mode;
+    let mut session = EditorSession {
         id: SessionId::new(thread.id().to_string()),
         events: thread.events(),
         thread: thread.clone(),
@@ -90,7 +115,10 @@ pub(super) fn follow(
         questions: HashMap::new(),
         jobs: JoinSet::new(),
         last_error: None,
+        choices,
+        commands: library,
     };
+    session.look_around();
     tasks.spawn(session.run(inbox));
     EditorSessionHandle { commands, thread }
 }
@@ -107,11 +135,19 @@ struct EditorSession {
     questions: HashMap<CallId, CancellationToken>,
     jobs: JoinSet<SessionJobOutcome>,
     last_error: Option<ErrorEvent>,
+    choices: SessionChoices,
+    commands: Option<Arc<dyn PromptCommandLibrary>>,
 }
 
 /// The prompt that waits for its answer.
 enum PromptState {
     None,
+    /// It calls a prompt by name, and what that stands for is being found out.
+    Filling {
+        request: RequestId,
+        /// The client wants it to end.
+        cancelled: bool,
+    },
     Running(PendingPrompt),
     /// Its task is over, and agents below are still at work.
     Resting(PendingPrompt, PromptEnd),
@@ -131,11 +167,24 @@ enum PromptEnd {
     Failed(RpcError),
 }
 
+/// A prompt with the text that a command stands for.
+struct FilledPrompt {
+    items: Vec<UserInput>,
+    /// What a person should know of it.
+    notes: Vec<String>,
+}
+
 /// What something beside the loop came to.
 enum SessionJobOutcome {
     /// A person's answer.
     Answer(Option<Box<Op>>),
     ModeSet(RequestId, Result<(), RpcError>),
+    OptionSet(RequestId, Result<Box<TurnContext>, RpcError>),
+    Filled(Result<FilledPrompt, String>),
+    /// What can be called by name.
+    Commands(Vec<PromptCommand>),
+    /// The models that the provider serves.
+    Models(Vec<ModelEntry>),
     /// Nothing runs in the tree.
     Quiet,
     Nothing,
@@ -182,6 +231,7 @@ impl EditorSession {
                 self.set_mode(request, mode);
                 Ok(())
             }
+            EditorCommand::SetOption { request, wish } => self.set_option(request, &wish).await,
         }
     }
 
@@ -190,6 +240,26 @@ impl EditorSession {
             let busy = "a prompt of this session is being worked on; cancel it, or wait for it";
             return self.refuse(&request, RpcError::invalid_request(busy)).await;
         }
+        let calls = match items.first() {
+            Some(UserInput::Text { text, .. }) => called_command(text).is_some(),
+            Some(_) | None => false,
+        };
+        match &self.commands {
+            Some(library) if calls => {
+                let filling = filled(self.thread.clone(), Arc::clone(library), items);
+                self.jobs
+                    .spawn(async move { SessionJobOutcome::Filled(filling.await) });
+                self.turn = PromptState::Filling {
+                    request,
+                    cancelled: false,
+                };
+                Ok(())
+            }
+            Some(_) | None => self.begin(request, items).await,
+        }
+    }
+
+    async fn begin(&mut self, request: RequestId, items: Vec<UserInput>) -> Result<(), PeerGone> {
         let op = Op::UserInput {
             items,
             final_output_json_schema: None,
@@ -216,6 +286,7 @@ impl EditorSession {
     async fn cancel(&mut self) {
         match &mut self.turn {
             PromptState::None => {}
+            PromptState::Filling { cancelled, .. } => *cancelled = true,
             PromptState::Running(prompt) | PromptState::Resting(prompt, _) => {
                 prompt.cancelled = true;
             }
@@ -258,9 +329,75 @@ impl EditorSession {
         });
     }
 
+    async fn set_option(
+        &mut self,
+        request: RequestId,
+        wish: &SetSessionConfigOptionRequest,
+    ) -> Result<(), PeerGone> {
+        let overrides = match self.choices.overrides(&wish.config_id.0, &wish.value) {
+            Ok(overrides) => overrides,
+            Err(problem) => {
+                return self
+                    .refuse(&request, RpcError::invalid_params(problem))
+                    .await;
+            }
+        };
+        let thread = self.thread.clone();
+        self.jobs.spawn(async move {
+            let set = thread.ask(Op::OverrideTurnContext { overrides }, |msg| match msg {
+                EventMsg::TurnContextUpdated(context) => Some(Box::new(context.clone())),
+                _ => None,
+            });
+            let set = set.await;
+            let set = set.map_err(|refused| RpcError::invalid_request(refused.message));
+            SessionJobOutcome::OptionSet(request, set)
+        });
+        Ok(())
+    }
+
+    /// Finds out what the client is told a little later: an editor does not wait for servers.
+    fn look_around(&mut self) {
+        let thread = self.thread.clone();
+        self.jobs.spawn(async move {
+            match thread
+                .ask(Op::ListModels { refresh: true }, listed_models)
+                .await
+            {
+                Ok(list) if list.source == ModelListSource::Provider => {
+                    SessionJobOutcome::Models(list.models)
+                }
+                // The built-in list is known already.
+                Ok(_) | Err(_) => SessionJobOutcome::Nothing,
+            }
+        });
+        if let Some(library) = self.commands.clone() {
+            let cwd = self.choices.context.cwd.clone();
+            self.jobs
+                .spawn(async move { SessionJobOutcome::Commands(library.commands(&cwd).await) });
+        }
+    }
+
+    /// Takes over how the session stands; a client is told what it does not know.
+    async fn chosen(&mut self, choices: SessionChoices) -> Result<(), PeerGone> {
+        let before = std::mem::replace(&mut self.choices, choices);
+        let options = self.choices.options();
+        if options == before.options() {
+            return Ok(());
+        }
+        let update = SessionUpdate::ConfigOptionUpdate(ConfigOptionUpdate::new(options));
+        self.peer.update(&self.id, update).await
+    }
+
     async fn event(&mut self, event: &Event) -> Result<(), PeerGone> {
         for update in self.updates.of(&event.msg) {
             self.peer.update(&self.id, update).await?;
+        }
+        if let EventMsg::TurnContextUpdated(context) = &event.msg {
+            let choices = SessionChoices {
+                context: context.clone(),
+                models: self.choices.models.clone(),
+            };
+            self.chosen(choices).await?;
         }
         if let Some(question) = PendingQuestion::of(&event.msg) {
             self.ask(question);
@@ -367,7 +504,57 @@ impl EditorSession {
                 let answer = set.map(|()| SetSessionModeResponse::new());
                 self.reply(&request, answer).await
             }
+            SessionJobOutcome::OptionSet(request, Ok(context)) => {
+                let choices = SessionChoices {
+                    context: *context,
+                    models: self.choices.models.clone(),
+                };
+                let options = choices.options();
+                self.choices = choices;
+                let answer = SetSessionConfigOptionResponse::new(options);
+                self.reply(&request, Ok(answer)).await
+            }
+            SessionJobOutcome::OptionSet(request, Err(error)) => self.refuse(&request, error).await,
+            SessionJobOutcome::Filled(filled) => self.filled(filled).await,
+            SessionJobOutcome::Commands(commands) if commands.is_empty() => Ok(()),
+            SessionJobOutcome::Commands(commands) => {
+                let commands = commands.into_iter().map(available).collect();
+                let update = AvailableCommandsUpdate::new(commands);
+                let update = SessionUpdate::AvailableCommandsUpdate(update);
+                self.peer.update(&self.id, update).await
+            }
+            SessionJobOutcome::Models(models) => {
+                let context = self.choices.context.clone();
+                self.chosen(SessionChoices { models, context }).await
+            }
             SessionJobOutcome::Quiet => self.answer().await,
+        }
+    }
+
+    /// Begins a prompt whose text is known now.
+    async fn filled(&mut self, filled: Result<FilledPrompt, String>) -> Result<(), PeerGone> {
+        let PromptState::Filling { request, cancelled } =
+            std::mem::replace(&mut self.turn, PromptState::None)
+        else {
+            return Ok(());
+        };
+        match filled {
+            _ if cancelled => {
+                let answer = PromptResponse::new(StopReason::Cancelled);
+                self.reply(&request, Ok(answer)).await
+            }
+            Ok(FilledPrompt { items, notes }) => {
+                for message in notes {
+                    for update in self.updates.of(&EventMsg::Warning { message }) {
+                        self.peer.update(&self.id, update).await?;
+                    }
+                }
+                self.begin(request, items).await
+            }
+            Err(problem) => {
+                let error = RpcError::invalid_params(format!("prompt: {problem}"));
+                self.refuse(&request, error).await
+            }
         }
     }
 
@@ -390,6 +577,10 @@ impl EditorSession {
     async fn ended(&mut self) -> Result<(), PeerGone> {
         match std::mem::replace(&mut self.turn, PromptState::None) {
             PromptState::None => Ok(()),
+            PromptState::Filling { request, .. } => {
+                let answer = PromptResponse::new(StopReason::Cancelled);
+                self.reply(&request, Ok(answer)).await
+            }
             PromptState::Running(prompt) => {
                 self.turn = PromptState::Resting(prompt, PromptEnd::Stopped(StopReason::Cancelled));
                 self.answer().await
@@ -411,6 +602,44 @@ impl EditorSession {
 
     async fn refuse(&self, request: &RequestId, error: RpcError) -> Result<(), PeerGone> {
         self.peer.outbox().refuse(Some(request), &error).await
+    }
+}
+
+/// Puts what a command stands for in its place. What nothing has the name of is sent as it is.
+async fn filled(
+    thread: RootSession,
+    library: Arc<dyn PromptCommandLibrary>,
+    mut items: Vec<UserInput>,
+) -> Result<FilledPrompt, String> {
+    let context = thread.context().await.map_err(|refused| refused.message)?;
+    let mut notes = Vec::new();
+    if let Some(first @ UserInput::Text { .. }) = items.first_mut()
+        && let UserInput::Text { text, .. } = &*first
+        && let Some(prompt) = library.fill(&context.cwd, text).await?
+    {
+        notes = prompt.notes;
+        *first = UserInput::text(prompt.text);
+    }
+    Ok(FilledPrompt { items, notes })
+}
+
+/// Returns a command as clients offer it.
+fn available(command: PromptCommand) -> AvailableCommand {
+    let PromptCommand {
+        name,
+        description,
+        argument_hint,
+    } = command;
+    let hint = argument_hint.map(UnstructuredCommandInput::new);
+    AvailableCommand::new(name, description.unwrap_or_default())
+        .input(hint.map(AvailableCommandInput::Unstructured))
+}
+
+/// Picks the answer to `list_models`.
+pub(super) fn listed_models(msg: &EventMsg) -> Option<ModelList> {
+    match msg {
+        EventMsg::ListModelsResponse(list) => Some(list.clone()),
+        _ => None,
     }
 }
 

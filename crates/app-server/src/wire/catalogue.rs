@@ -187,4 +187,5 @@ pub struct McpServerStatus {
 pub enum McpAuthStatus {
     Unsupported,
     BearerToken,
+    OAuth,
 }

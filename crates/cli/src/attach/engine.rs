@@ -119,6 +119,7 @@ pub fn serve_engine() -> Outcome {
     let home = source.home.clone();
     let wiring =
         Wiring::new(source, &order.cwd, SessionSource::Tui)?.with_add_dirs(order.add_dirs.clone());
+    let wiring = Arc::new(wiring);
     block_on(async {
         let configure = configure_session(&wiring, &order.cwd, order.continues, false).await?;
         let configure = ConfigureSession {
@@ -135,7 +136,7 @@ pub fn serve_engine() -> Outcome {
         let _control = control::serve(&configurator, home.path(), Some(events.tap()));
         let session = open(&handle, &mut events, configure).await?;
         let tree = TreeSource::Configurator(Arc::clone(&configurator));
-        let offered = offer(home.path(), session, tree).await;
+        let offered = offer(home.path(), session, tree, wiring).await;
         let offered = offered.map_err(CommandFailure::not_started)?;
         let stop = EngineStop {
             signals,

@@ -1,6 +1,7 @@
 //! Lets other terminals attach to a session that this process runs.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::task::JoinHandle;
@@ -8,8 +9,8 @@ use troupe_engine::{EventTap, SessionHandle};
 use troupe_protocol::SessionId;
 use troupe_server::limits::KEEPALIVE_MS;
 use troupe_server::{
-    ListenOptions, ListenReach, PromptHistory, ProtoServer, ReadMarks, SessionOffice, StopSignal,
-    TreeSource,
+    ListenOptions, ListenReach, PromptCommandLibrary, PromptHistory, ProtoServer, ReadMarks,
+    SessionOffice, StopSignal, TreeSource,
 };
 
 use super::place::AttachPlace;
@@ -43,6 +44,8 @@ pub struct AttachPoint {
     pub handle: SessionHandle,
     pub events: EventTap,
     pub tree: TreeSource,
+    /// The prompts that clients call by name.
+    pub commands: Arc<dyn PromptCommandLibrary>,
 }
 
 /// A server at the socket of a session, and the place that it needs to be found.
@@ -58,6 +61,7 @@ pub async fn offer(
     home: &Path,
     session: SessionId,
     tree: TreeSource,
+    commands: Arc<dyn PromptCommandLibrary>,
 ) -> anyhow::Result<AttachServer> {
     private_directory(home)?;
     let place = AttachPlace::of(home, session)?;
@@ -74,7 +78,8 @@ pub async fn offer(
     let marks = ReadMarks::new(home.join(READ_MARKS_FILE));
     let office = SessionOffice::new(tree)
         .with_prompts(prompts)
-        .with_read_marks(marks);
+        .with_read_marks(marks)
+        .with_commands(commands);
     Ok(AttachServer {
         server: ProtoServer::bind(options).await?.with_office(office),
         _place: place,
@@ -89,13 +94,14 @@ pub fn offer_later(home: PathBuf, point: AttachPoint) -> AttachOffer {
         handle,
         events,
         tree,
+        commands,
     } = point;
     AttachOffer(tokio::spawn(async move {
         tokio::select! {
             () = events.ended() => return,
             () = tokio::time::sleep(Duration::from_millis(ATTACHABLE_AFTER_MS)) => (),
         }
-        match offer(&home, session, tree).await {
+        match offer(&home, session, tree, commands).await {
             Ok(AttachServer { server, _place }) => {
                 server.run_beside(handle, events, Endless).await;
             }

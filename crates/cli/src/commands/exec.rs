@@ -13,6 +13,7 @@ use std::path::{Path, PathBuf};
 
 use clap::{Args, Subcommand, ValueEnum};
 use troupe_config::{ConfigFlag, KeyPath};
+use troupe_server::called_command;
 use troupe_tools::{ModelPicture, PictureScale};
 
 use crate::arguments::{ConfigOverrides, LayerSelection};
@@ -23,7 +24,7 @@ use crate::exec::prompt::{self, StdinKind};
 use crate::exec::request::{
     CassetteMode, ExecOutput, ExecRequest, ExecTask, JsonTexts, ReviewForm,
 };
-use crate::exec::saved_prompts::PromptPlaces;
+use crate::exec::saved_prompts::{FilledPrompt, PromptPlaces};
 use crate::exec::shape::AnswerShape;
 use crate::exec::unfinished_children::UnfinishedChildren;
 use crate::failure::{CommandFailure, Outcome};
@@ -441,13 +442,13 @@ fn task(
     let typed = argument.as_deref().unwrap_or_default();
     let mentioned = mentioned(typed, cwd);
     let saved = places.fill(typed)?;
-    for key in saved.iter().flat_map(|saved| &saved.ignored) {
-        tell(&format!(
-            "note: the key {key} of the saved prompt does nothing here"
-        ));
+    for note in saved.iter().flat_map(FilledPrompt::notes) {
+        tell(&format!("note: {note}"));
     }
+    let command = argument.clone().filter(|_| saved.is_none());
     let argument = saved.map(|saved| saved.text).or(argument);
     Ok(ExecTask::Prompt {
+        command: command.filter(|typed| called_command(typed).is_some()),
         mentioned,
         text: read_prompt(argument.as_deref())?,
         images,

@@ -1,6 +1,7 @@
 //! `troupe mcp`: the servers that bring further tools.
 
 mod edit;
+mod login;
 
 use std::collections::BTreeMap;
 use std::env;
@@ -9,7 +10,7 @@ use std::path::PathBuf;
 use clap::{Args, Subcommand};
 use serde_json::json;
 use troupe_mcp::{
-    McpServerPool, McpServerPoolDeps, ServerConfig, ServerEndpoint, ServerInspection,
+    McpLoginStore, McpServerPool, McpServerPoolDeps, ServerConfig, ServerEndpoint, ServerInspection,
 };
 use troupe_process::{Launcher, LauncherOptions};
 
@@ -35,7 +36,8 @@ Examples:
   troupe mcp add files -- npx -y @modelcontextprotocol/server-filesystem .
   troupe mcp add docs --url https://example.com/mcp --bearer-token-env-var DOCS_TOKEN
   troupe mcp add --project lint -- npx eslint-mcp     for everybody who works here, in .mcp.json
-  troupe mcp test files                               start it and list its tools"
+  troupe mcp test files                               start it and list its tools
+  troupe mcp login docs                               log in to a server that wants OAuth"
 )]
 pub struct McpArguments {
     #[command(subcommand)]
@@ -62,6 +64,13 @@ enum McpAction {
     },
     /// Add a server to your own configuration, or to the project's.
     Add(McpAddArguments),
+    /// Log in to a server that wants OAuth, in a browser.
+    Login(login::McpLoginArguments),
+    /// Forget what a server gave for a login.
+    Logout {
+        /// The server's name.
+        name: String,
+    },
     /// Remove a server from your own configuration.
     Remove {
         /// The server's name.
@@ -102,6 +111,8 @@ pub fn run(arguments: McpArguments, overrides: ConfigOverrides, layers: LayerSel
         McpAction::List { json } => list(&source, json),
         McpAction::Test { name, json } => test(&source, name.as_deref(), json),
         McpAction::Add(arguments) => add(&source, arguments),
+        McpAction::Login(arguments) => login::login(&source, arguments),
+        McpAction::Logout { name } => login::logout(&source, &name),
         McpAction::Remove { name } => remove(&source, &name),
     }
 }
@@ -126,12 +137,17 @@ fn list(source: &ConfigSource, as_json: bool) -> Outcome {
     }
     let width = servers.keys().map(|name| name.chars().count()).max();
     let width = width.unwrap_or_default();
+    let logins = McpLoginStore::in_home(source.home.path());
+    let is_logged_in = |name: &str, config: &ServerConfig| match &config.door {
+        ServerEndpoint::Http { url, .. } => logins.has(name, url),
+        ServerEndpoint::Stdio { .. } => false,
+    };
     let line = |(name, config): (&String, &ServerConfig)| {
         if as_json {
             let (kind, target) = described(&config.door);
             let object = json!({
                 "name": name, "transport": kind, "target": target, "enabled": config.enabled,
-                "required": config.required,
+                "required": config.required, "logged_in": is_logged_in(name, config),
             });
             return format!("{object}\n");
         }
@@ -141,7 +157,12 @@ fn list(source: &ConfigSource, as_json: bool) -> Outcome {
             (true, false) => "",
         };
         let (kind, target) = described(&config.door);
-        format!("{name:width$}  {kind:5}  {target}{state}\n")
+        let login = if is_logged_in(name, config) {
+            "  (logged in)"
+        } else {
+            ""
+        };
+        format!("{name:width$}  {kind:5}  {target}{state}{login}\n")
     };
     print(&servers.iter().map(line).collect::<String>())?;
     Ok(CommandExit::Success)
@@ -166,9 +187,7 @@ fn test(source: &ConfigSource, name: Option<&str>, as_json: bool) -> Outcome {
     if let Some(name) = name {
         servers.retain(|known, _| known == name);
         let Some(server) = servers.get_mut(name) else {
-            return Err(CommandFailure::usage(format!(
-                "no MCP server is called {name:?}; `troupe mcp` lists them"
-            )));
+            return Err(unknown(name));
         };
         // Whoever names it wants to see it.
         server.enabled = true;
@@ -183,6 +202,7 @@ fn test(source: &ConfigSource, name: Option<&str>, as_json: bool) -> Outcome {
         }),
         environment: env::vars_os().filter_map(text).collect(),
         cwd,
+        logins: Some(McpLoginStore::in_home(source.home.path())),
     };
     let inspections = block_on(async {
         let hub = McpServerPool::new(deps);
@@ -199,6 +219,12 @@ fn test(source: &ConfigSource, name: Option<&str>, as_json: bool) -> Outcome {
     } else {
         CommandExit::Success
     })
+}
+
+fn unknown(name: &str) -> CommandFailure {
+    CommandFailure::usage(format!(
+        "no MCP server is called {name:?}; `troupe mcp` lists them"
+    ))
 }
 
 fn as_text(inspection: &ServerInspection) -> String {

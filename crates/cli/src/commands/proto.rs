@@ -2,6 +2,8 @@
 
 mod listening;
 
+use std::sync::Arc;
+
 use clap::Args;
 use tracing::Instrument as _;
 use troupe_engine::spawn;
@@ -64,7 +66,7 @@ pub fn run(
             [] | [SessionAddress::Stdio] => None,
             _ => Some(listen.bind(&home).await?),
         };
-        let RootDeps { deps, configurator } = wiring.with_agents(None);
+        let RootDeps { deps, configurator } = Arc::new(wiring).with_agents(None);
         let (handle, events) = spawn(deps);
         let _control = control::serve(&configurator, home.path(), Some(events.tap()));
         if let Some(listening) = server {

@@ -63,6 +63,8 @@ pub enum ExecTask {
     Prompt {
         text: String,
         images: Vec<PathBuf>,
+        /// The words at its beginning that may call a prompt of an MCP server.
+        command: Option<String>,
         /// What the text points at.
         mentioned: Vec<UserInput>,
         shape: Option<AnswerShape>,
@@ -82,6 +84,7 @@ impl ExecTask {
         Self::Prompt {
             text: text.into(),
             images: Vec::new(),
+            command: None,
             mentioned: Vec::new(),
             shape: None,
         }

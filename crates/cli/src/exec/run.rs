@@ -11,6 +11,7 @@ mod person;
 
 use std::io;
 use std::num::NonZeroU32;
+use std::path::Path;
 use std::sync::Arc;
 
 use serde_json::Value;
@@ -61,7 +62,7 @@ pub async fn run(request: ExecRequest) -> Outcome {
         cwd,
         add_dirs,
         continues,
-        task,
+        mut task,
         output,
         last_message_file,
         turns_max,
@@ -88,6 +89,7 @@ pub async fn run(request: ExecRequest) -> Outcome {
     let wiring = Wiring::new(source, &cwd, SessionSource::Exec)?
         .with_add_dirs(add_dirs.clone())
         .with_cassette(cassette);
+    let wiring = Arc::new(wiring);
     let configure = configure_session(&wiring, &cwd, continues, ephemeral).await?;
     if let Err(trouble) = wiring.check_model(&configure) {
         return Err(no_model(trouble));
@@ -97,6 +99,7 @@ pub async fn run(request: ExecRequest) -> Outcome {
             "warning: --add-dir does nothing where commands may not write; add -s workspace-write",
         );
     }
+    fill_server_prompt(&wiring, &cwd, &mut task).await?;
     let earlier = match configure.resume {
         Some(session) if goes_on => EarlierRun::of(wiring.store()?.as_ref(), session).await?,
         Some(_) | None => EarlierRun::none(),
@@ -150,6 +153,7 @@ pub async fn run(request: ExecRequest) -> Outcome {
             handle: run.handle.clone(),
             events: attached_events,
             tree: TreeSource::Configurator(Arc::clone(&run.configurator)),
+            commands: wiring,
         };
         offer_later(home.path().to_owned(), point)
     });
@@ -177,6 +181,32 @@ pub async fn run(request: ExecRequest) -> Outcome {
     // The file is written even where standard output is not.
     ended.printed?;
     Ok(exit)
+}
+
+/// Puts the prompt of an MCP server in the place of the command that calls it.
+async fn fill_server_prompt(
+    wiring: &Wiring,
+    cwd: &Path,
+    task: &mut ExecTask,
+) -> Result<(), CommandFailure> {
+    let ExecTask::Prompt {
+        text,
+        command: Some(command),
+        ..
+    } = task
+    else {
+        return Ok(());
+    };
+    let filled = wiring.fill_server_prompt(cwd, command).await;
+    if let Some(filled) = filled.map_err(CommandFailure::usage)? {
+        for note in &filled.notes {
+            tell(&format!("note: {note}"));
+        }
+        // What was piped in stays behind it.
+        let rest = text.strip_prefix(command.as_str()).unwrap_or_default();
+        *text = format!("{}{rest}", filled.text);
+    }
+    Ok(())
 }
 
 /// A session with what it is here for.
@@ -256,6 +286,7 @@ impl ExecRun {
             ExecTask::Prompt {
                 text,
                 images,
+                command: _,
                 mentioned,
                 shape,
             } => {

@@ -1,16 +1,20 @@
 //! `/name words` in the place of a prompt: a prompt that somebody wrote down, with arguments.
 //! They lie where other agents keep theirs too (`.claude/commands/NAME.md`).
 
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 use std::fs;
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
+use troupe_protocol::link::query::PromptCommand;
+use troupe_server::called_command;
 use troupe_tui::FindPrompts;
 
 use crate::failure::CommandFailure;
 use crate::home::{TroupeHome, repository_root, user_home};
-use crate::limits::{SAVED_PROMPT_BYTES_MAX, SAVED_PROMPTS_MAX};
+use crate::limits::{
+    PROMPT_SUMMARY_CHARS_MAX, SAVED_PROMPT_BYTES_MAX, SAVED_PROMPT_DEPTH_MAX, SAVED_PROMPTS_MAX,
+};
 
 /// Where they lie in a project, in this order.
 const IN_PROJECT: [&str; 2] = [".troupe/commands", ".claude/commands"];
@@ -21,6 +25,14 @@ pub struct FilledPrompt {
     pub text: String,
     /// Keys of its front matter that do nothing here: rights and models are the session's.
     pub ignored: Vec<String>,
+}
+
+impl FilledPrompt {
+    /// Returns what a person should know of it, a sentence each.
+    pub fn notes(&self) -> Vec<String> {
+        let note = |key| format!("the key {key} of the saved prompt does nothing here");
+        self.ignored.iter().map(note).collect()
+    }
 }
 
 /// Where saved prompts are looked for, nearest first.
@@ -48,25 +60,9 @@ impl PromptPlaces {
         Self(project.chain(user).collect())
     }
 
-    /// Returns the names that prompts are called by, in their order.
-    pub fn names(&self) -> Vec<String> {
-        let mut names = BTreeSet::new();
-        for place in &self.0 {
-            let (PromptPlace::Project(place) | PromptPlace::User(place)) = place;
-            names.extend(names_in(place, ""));
-            let folders = fs::read_dir(place).into_iter().flatten().flatten();
-            for folder in folders.take(SAVED_PROMPTS_MAX) {
-                let prefix = format!("{}:", folder.file_name().to_string_lossy());
-                names.extend(names_in(&folder.path(), &prefix));
-            }
-        }
-        names.retain(|name| called(&format!("/{name}")).is_some());
-        names.into_iter().take(SAVED_PROMPTS_MAX).collect()
-    }
-
     /// Returns the saved prompt that is meant; none if the words are a prompt themselves.
     pub fn fill(&self, words: &str) -> Result<Option<FilledPrompt>, CommandFailure> {
-        let Some((name, arguments)) = called(words) else {
+        let Some((name, arguments)) = called_command(words) else {
             return Ok(None);
         };
         let file = format!("{}.md", name.replace(':', "/"));
@@ -81,18 +77,71 @@ impl PromptPlaces {
     }
 }
 
-fn names_in(directory: &Path, prefix: &str) -> Vec<String> {
-    let entries = fs::read_dir(directory).into_iter().flatten().flatten();
-    let names = entries.take(SAVED_PROMPTS_MAX).filter_map(|entry| {
-        let name = entry.file_name().into_string().ok()?;
-        Some(format!("{prefix}{}", name.strip_suffix(".md")?))
-    });
-    names.collect()
+impl PromptPlaces {
+    /// Returns the saved prompts, the nearest of each name.
+    pub fn list(&self) -> Vec<PromptCommand> {
+        let mut commands = BTreeMap::new();
+        for place in &self.0 {
+            let (PromptPlace::Project(directory) | PromptPlace::User(directory)) = place;
+            let mut found = Vec::new();
+            names_in(directory, "", 0, &mut found);
+            found.retain(|name| called_command(&format!("/{name}")).is_some());
+            for name in found {
+                let file = format!("{}.md", name.replace(':', "/"));
+                let Some(text) = place.find(&file).and_then(|path| read(&path).ok()) else {
+                    continue;
+                };
+                commands
+                    .entry(name.clone())
+                    .or_insert_with(|| described(name, &text));
+            }
+        }
+        commands.into_values().collect()
+    }
+}
+
+/// Finds the names of the prompts below a directory. What cannot be read has none.
+fn names_in(directory: &Path, prefix: &str, depth: usize, into: &mut Vec<String>) {
+    let Ok(entries) = fs::read_dir(directory) else {
+        return;
+    };
+    for entry in entries.flatten() {
+        if into.len() >= SAVED_PROMPTS_MAX {
+            return;
+        }
+        let name = entry.file_name().to_string_lossy().into_owned();
+        let path = entry.path();
+        if path.is_dir() && depth < SAVED_PROMPT_DEPTH_MAX {
+            names_in(&path, &format!("{prefix}{name}:"), depth + 1, into);
+        } else if let Some(name) = name.strip_suffix(".md") {
+            into.push(format!("{prefix}{name}"));
+        }
+    }
+}
+
+fn described(name: String, text: &str) -> PromptCommand {
+    let (front, body) = split_front_matter(text);
+    let value = |wanted: &str| {
+        let mut pairs = front.lines().filter_map(|line| line.split_once(':'));
+        let (_, value) = pairs.find(|(key, _)| *key == wanted)?;
+        let value = value.trim().trim_matches(['"', '\'']);
+        (!value.is_empty()).then(|| value.to_owned())
+    };
+    let first_line = || {
+        let line = body.lines().find(|line| !line.trim().is_empty())?;
+        let line = line.trim_start_matches(['#', ' ']);
+        Some(line.chars().take(PROMPT_SUMMARY_CHARS_MAX).collect())
+    };
+    PromptCommand {
+        name,
+        description: value("description").or_else(first_line),
+        argument_hint: value("argument-hint"),
+    }
 }
 
 impl FindPrompts for PromptPlaces {
     fn names(&self) -> Vec<String> {
-        self.names()
+        self.list().into_iter().map(|prompt| prompt.name).collect()
     }
 
     fn fill(&self, line: &str) -> Result<Option<String>, String> {
@@ -112,15 +161,6 @@ impl PromptPlace {
             }
         }
     }
-}
-
-/// Splits `/name words`. Paths and other words with a slash are none.
-fn called(words: &str) -> Option<(&str, &str)> {
-    let words = words.strip_prefix('/')?;
-    let (name, arguments) = words.split_once(char::is_whitespace).unwrap_or((words, ""));
-    let is_part = |letter: char| letter.is_alphanumeric() || "-_:".contains(letter);
-    let is_name = !name.is_empty() && name.chars().all(is_part);
-    is_name.then_some((name, arguments.trim()))
 }
 
 fn read(path: &Path) -> Result<String, String> {
@@ -188,16 +228,7 @@ fn with_arguments(body: &str, arguments: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{called, filled};
-
-    #[test]
-    fn a_name_is_called_and_a_path_is_not() {
-        assert_eq!(called("/fix 12 now"), Some(("fix", "12 now")));
-        assert_eq!(called("/ui:button"), Some(("ui:button", "")));
-        assert_eq!(called("/etc/hosts is wrong"), None);
-        assert_eq!(called("/ what"), None);
-        assert_eq!(called("fix /this"), None);
-    }
+    use super::filled;
 
     #[test]
     fn arguments_stand_where_the_text_wants_them() {

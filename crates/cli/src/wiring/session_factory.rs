@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use troupe_agents::{AgentsConfigurator, RecoveryPolicy, RootDeps, TreeOptions};
 use troupe_engine::SessionDeps;
-use troupe_server::{AttachableRoot, SessionFactory, TreeSource};
+use troupe_server::{AttachableRoot, PromptCommandLibrary, SessionFactory, TreeSource};
 use troupe_store::SessionStore;
 
 use super::Wiring;
@@ -44,6 +44,10 @@ impl SessionFactory for SharedSessionFactory {
         Some(control::serve(configurator, home, None))
     }
 
+    fn commands(&self) -> Option<Arc<dyn PromptCommandLibrary>> {
+        Some(Arc::clone(&self.wiring) as _)
+    }
+
     fn opened(&self, root: AttachableRoot) {
         let home = self.wiring.source.home.path().to_owned();
         let AttachableRoot {
@@ -57,6 +61,7 @@ impl SessionFactory for SharedSessionFactory {
             handle,
             events,
             tree: TreeSource::Tree(agents),
+            commands: Arc::clone(&self.wiring) as _,
         };
         // It ends with the session.
         let _offer = offer_later(home, point);

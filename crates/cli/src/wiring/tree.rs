@@ -18,9 +18,9 @@ use crate::wiring::{PreparedDirectory, Wiring, with_config};
 impl Wiring {
     /// Goes over to a tree of sessions. `recovery` is what was asked for beside the
     /// configuration.
-    pub fn with_agents(self, recovery: Option<RecoveryPolicy>) -> RootDeps {
+    pub fn with_agents(self: &Arc<Self>, recovery: Option<RecoveryPolicy>) -> RootDeps {
         let options = self.tree_options(recovery);
-        RootDeps::new(SessionDeps::new(Arc::new(self)), options)
+        RootDeps::new(SessionDeps::new(Arc::clone(self) as _), options)
     }
 
     pub(super) fn tree_options(&self, recovery: Option<RecoveryPolicy>) -> TreeOptions {

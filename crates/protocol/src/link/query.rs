@@ -77,6 +77,11 @@ pub enum LinkQuery {
     },
     /// Keeps what somebody typed for later sessions.
     AddPrompt { text: String },
+    /// What can be called with `/name` in the session's directory: prompts in files, and those of
+    /// MCP servers.
+    Commands,
+    /// What a line `/name words` stands for.
+    FillCommand { line: String },
 }
 
 impl LinkQuery {
@@ -91,7 +96,9 @@ impl LinkQuery {
             | Self::AgentInbox { .. }
             | Self::Roles
             | Self::Prompts { .. }
-            | Self::AddPrompt { .. } => true,
+            | Self::AddPrompt { .. }
+            | Self::Commands
+            | Self::FillCommand { .. } => true,
             Self::StopAgents { dry_run, .. } => *dry_run,
             Self::SpawnAgent { .. }
             | Self::SendToAgent { .. }
@@ -214,6 +221,30 @@ pub enum LinkAnswer {
         prompts: Vec<String>,
     },
     PromptAdded,
+    Commands {
+        commands: Vec<PromptCommand>,
+    },
+    CommandFilled {
+        /// The prompt; absent if nothing has the name.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        text: Option<String>,
+        /// What a person should know of it, a sentence each.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        notes: Vec<String>,
+    },
+}
+
+/// A prompt with a name, as a list shows it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema, ts_rs::TS))]
+pub struct PromptCommand {
+    /// What it is called by, behind a `/`.
+    pub name: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub description: Option<String>,
+    /// How its arguments are written.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub argument_hint: Option<String>,
 }
 
 /// A message to an agent, without its text.

@@ -31,6 +31,7 @@ use super::read_marks::{ReadMark, ReadMarks};
 use super::session_cards::session_cards;
 use super::source::SessionEvents;
 use crate::limits::PROMPTS_TOLD_MAX;
+use crate::prompt_commands::PromptCommandLibrary;
 
 /// What a child is recorded as that a person makes over a link.
 const TOOL: &str = "link";
@@ -41,6 +42,7 @@ pub struct SessionOffice {
     tree: TreeSource,
     prompts: Option<PromptHistory>,
     read_marks: Option<ReadMarks>,
+    commands: Option<Arc<dyn PromptCommandLibrary>>,
 }
 
 /// Where the tree of the session is found.
@@ -57,6 +59,7 @@ impl SessionOffice {
             tree,
             prompts: None,
             read_marks: None,
+            commands: None,
         }
     }
 
@@ -72,6 +75,13 @@ impl SessionOffice {
     pub fn with_read_marks(self, read_marks: ReadMarks) -> Self {
         let read_marks = Some(read_marks);
         Self { read_marks, ..self }
+    }
+
+    /// Knows the prompts that clients call by name.
+    #[must_use]
+    pub fn with_commands(self, commands: Arc<dyn PromptCommandLibrary>) -> Self {
+        let commands = Some(commands);
+        Self { commands, ..self }
     }
 
     fn agents(&self) -> Result<TreeHandle, String> {
@@ -180,6 +190,26 @@ impl SessionOffice {
             LinkQuery::AddPrompt { text } => {
                 self.with_history(move |prompts| prompts.add(&text)).await?;
                 Ok(LinkAnswer::PromptAdded)
+            }
+            LinkQuery::Commands => {
+                let context = context(handle, events).await?;
+                let commands = match &self.commands {
+                    Some(library) => library.commands(&context.cwd).await,
+                    None => Vec::new(),
+                };
+                Ok(LinkAnswer::Commands { commands })
+            }
+            LinkQuery::FillCommand { line } => {
+                let context = context(handle, events).await?;
+                let filled = match &self.commands {
+                    Some(library) => library.fill(&context.cwd, &line).await?,
+                    None => None,
+                };
+                let (text, notes) = match filled {
+                    Some(filled) => (Some(filled.text), filled.notes),
+                    None => (None, Vec::new()),
+                };
+                Ok(LinkAnswer::CommandFilled { text, notes })
             }
             _ => Err("this server does not know the query; the client is newer".to_owned()),
         }

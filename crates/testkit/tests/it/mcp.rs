@@ -77,6 +77,7 @@ pub(crate) fn with_list(stage: Stage, list: Arc<Configured>) -> Stage {
             .chain([("A_SECRET".to_owned(), "s".to_owned())])
             .collect(),
         cwd: stage.cwd(),
+        logins: None,
     }));
     let roster = hub.roster(&configs, list);
     stage.adjusting(move |setup| setup.tools.set_source(Arc::new(roster.servers())))

@@ -33,7 +33,7 @@ pub struct CompletionList {
 pub struct CompletionNames<'a> {
     pub files: &'a [String],
     pub skills: &'a [String],
-    /// Prompts that were written down.
+    /// Prompts that are called by name: those that were written down, and those of servers.
     pub prompts: &'a [String],
 }
 

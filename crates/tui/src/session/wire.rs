@@ -138,6 +138,10 @@ impl WireLink {
             (_, LinkAnswer::Roles { roles }) => TreeNews::Roles(roles),
             (_, LinkAnswer::Prompts { prompts }) => TreeNews::Prompts(prompts),
             (_, LinkAnswer::PromptAdded | LinkAnswer::Read) => TreeNews::Kept,
+            (_, LinkAnswer::Commands { commands }) => TreeNews::Commands(commands),
+            (TreeRequest::FillCommand(line), LinkAnswer::CommandFilled { text, notes }) => {
+                TreeNews::CommandFilled { line, text, notes }
+            }
             (_, _) => {
                 TreeNews::Refused("the session gave an answer to another question".to_owned())
             }
@@ -321,6 +325,8 @@ impl SessionLink for WireLink {
             TreeRequest::Roles => LinkQuery::Roles,
             TreeRequest::Prompts => LinkQuery::Prompts { limit: None },
             TreeRequest::Remember(text) => LinkQuery::AddPrompt { text: text.clone() },
+            TreeRequest::Commands => LinkQuery::Commands,
+            TreeRequest::FillCommand(line) => LinkQuery::FillCommand { line: line.clone() },
         };
         self.query(request, query).await
     }

@@ -272,19 +272,33 @@ impl AppState {
             self.effects
                 .push(Effect::ListFiles(self.working_directory()));
         }
+        let is_command = text.starts_with('/');
+        // Asked for anew each time a line begins like one.
+        let asks = is_command && !self.commands_asked;
+        self.commands_asked = is_command;
         if self.composer.is_normal() {
             self.composer.completion = None;
             return;
         }
+        let mut prompts = self.saved_prompts.clone();
+        let others = self.prompt_commands.iter();
+        prompts.extend(
+            others
+                .filter(|name| !self.saved_prompts.contains(name))
+                .cloned(),
+        );
         self.composer.completion = CompletionList::at(
             text,
             cursor,
             CompletionNames {
                 files: &self.files,
                 skills: &skills,
-                prompts: &self.saved_prompts,
+                prompts: &prompts,
             },
         );
+        if asks {
+            self.ask(TreeRequest::Commands);
+        }
     }
 
     /// Does what a key of the conversation does.

@@ -4,13 +4,14 @@ use crate::text::append;
 use troupe_protocol::agent::SubagentLifecycle;
 use troupe_protocol::link::ServerNotice;
 use troupe_protocol::op::Op;
-use troupe_protocol::{Event, EventMsg, TurnItem};
+use troupe_protocol::{AgentId, Event, EventMsg, TurnItem};
 
 use super::{AppState, PagerView, ScreenOverlay, WaitingMessage};
 use crate::cells::{CellBody, NoticeCell};
+use crate::commands::slash_command;
 use crate::effect::Effect;
 use crate::limits::TREE_LOOK_MS;
-use crate::session::{LinkMessage, TreeNews};
+use crate::session::{LinkMessage, MessageUrgency, TreeNews};
 use crate::settings::NoticeKind;
 use crate::state::overlay::StopScope;
 
@@ -234,6 +235,26 @@ impl AppState {
             }
             TreeNews::Roles(roles) => self.roles = roles,
             TreeNews::Prompts(prompts) => self.composer.history.prepend(prompts),
+            TreeNews::Commands(commands) => {
+                self.prompt_commands = commands.into_iter().map(|command| command.name).collect();
+                self.complete();
+            }
+            TreeNews::CommandFilled { line, text, notes } => {
+                for note in notes {
+                    self.transcript
+                        .push(CellBody::Notice(NoticeCell::info(note)));
+                }
+                match (text, self.shown_agent()) {
+                    (Some(text), AgentId::ROOT) => self.send_prompt(text),
+                    (Some(text), agent) => self.write_to(agent, text, MessageUrgency::Regular),
+                    // Nothing has the name: what the screen's own table says of it.
+                    (None, _) => {
+                        if let Err(why) = slash_command(&line) {
+                            self.say(why);
+                        }
+                    }
+                }
+            }
             TreeNews::Spawned {
                 agent,
                 is_aside,

@@ -9,7 +9,7 @@ use troupe_protocol::session::TurnOverrides;
 use troupe_protocol::undo::UndoRequest;
 
 use super::{AppState, PagerBody, PagerView, PickerKind, PickerView, ScreenOverlay};
-use crate::commands::{SlashAction, slash_command};
+use crate::commands::{SlashAction, is_own_command, slash_command};
 use crate::effect::Effect;
 use crate::keys::KeyAction;
 use crate::run::NextSession;
@@ -58,6 +58,11 @@ impl AppState {
             Ok(found) => found,
             Err(_) if self.names_saved_prompt(line) => {
                 self.effects.push(Effect::FillPrompt(line.to_owned()));
+                return;
+            }
+            // It may be a prompt that a server offers, or one that was written down meanwhile.
+            Err(_) if !is_own_command(line) => {
+                self.ask(TreeRequest::FillCommand(line.to_owned()));
                 return;
             }
             Err(why) => {

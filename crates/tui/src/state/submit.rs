@@ -53,7 +53,7 @@ impl AppState {
         }
     }
 
-    fn prompt_line(&mut self, text: String) {
+    pub(super) fn prompt_line(&mut self, text: String) {
         if let Some(line) = text.strip_prefix('/')
             && !line.starts_with('/')
             && !line.contains('\n')

@@ -56,6 +56,10 @@ impl Screen {
         self.state.transcript.settle();
     }
 
+    fn answered(&mut self, news: crate::session::TreeNews) {
+        self.happened(AppEvent::Link(LinkMessage::Tree(Box::new(news))));
+    }
+
     fn event(&mut self, msg: Value) {
         self.seq += 1;
         let msg = serde_json::from_value(msg).unwrap();

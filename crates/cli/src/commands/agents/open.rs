@@ -72,7 +72,8 @@ impl OpenTree {
             ..wiring.explicit()?
         };
         let standin = HeadlessApprover::new(wiring.here().settings.rights.headless());
-        let RootDeps { deps, configurator } = wiring.with_agents(Some(RecoveryPolicy::Leave));
+        let RootDeps { deps, configurator } =
+            Arc::new(wiring).with_agents(Some(RecoveryPolicy::Leave));
         let style = TextStyle::choose(ColorChoice::Auto, &io::stderr());
         let clock = deps.clock.clone();
         let printer = EventPrinter::new(ExecOutput::Human(style), clock.clone());

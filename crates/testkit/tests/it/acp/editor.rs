@@ -223,3 +223,72 @@ async fn a_child_is_a_call_whose_content_is_what_it_says() {
     }
     client.leave().await;
 }
+
+fn option_of<'a>(options: &'a Value, id: &str) -> &'a Value {
+    let mut options = options.as_array().unwrap().iter();
+    options
+        .find(|option| option["id"] == id)
+        .expect("the option")
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn model_and_approvals_are_chosen_as_options() {
+    let make = "{ call = 'shell_command', arguments = { command = 'touch made' } }";
+    let stage = Stage::new(&scene("", &[make, SAY]))
+        .await
+        .approval(ApprovalPolicy::Never)
+        .sandbox(SandboxPolicy::workspace_write());
+    let mut client = editor(&stage).await;
+    let params = json!({"cwd": stage.cwd(), "mcpServers": []});
+    let opened = client.call("session/new", params).await.unwrap();
+    let session = opened["sessionId"].as_str().unwrap().to_owned();
+    let options = &opened["configOptions"];
+    assert_eq!(option_of(options, "approvals")["currentValue"], "never");
+    let choose = |option: &str, value: &str| json!({"sessionId": session, "configId": option, "value": value});
+    let choice = choose("approvals", "untrusted");
+    let chosen = client.call("session/set_config_option", choice).await;
+    let chosen = chosen.unwrap();
+    let approvals = option_of(&chosen["configOptions"], "approvals");
+    assert_eq!(approvals["currentValue"], "untrusted");
+    let choice = choose("model", "no-such-model");
+    let refused = client.call("session/set_config_option", choice).await;
+    assert_eq!(refused.unwrap_err()["code"], -32602);
+    let models = option_of(options, "model")["options"].as_array().unwrap();
+    let current = &option_of(options, "model")["currentValue"];
+    let mut others = models.iter().map(|model| &model["value"]);
+    let other = others.find(|model| *model != current).unwrap();
+    let choice = choose("model", other.as_str().unwrap());
+    let chosen = client.call("session/set_config_option", choice).await;
+    let chosen = chosen.unwrap();
+    assert_eq!(
+        option_of(&chosen["configOptions"], "model")["currentValue"],
+        *other
+    );
+    // Both hold in the next task.
+    let prompted = client.send("session/prompt", prompt(&session, "go")).await;
+    let (id, question) = client.asked("session/request_permission").await;
+    let chosen = json!({"outcome": "selected", "optionId": option(&question, "allow_once")});
+    client.respond(&id, json!({ "outcome": chosen })).await;
+    client.answer(&prompted).await.unwrap();
+    let body: Value = serde_json::from_slice(&stage.requests()[0].body).unwrap();
+    assert_eq!(body["model"], *other);
+    client.leave().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_is_chosen_elsewhere_is_told() {
+    let stage = Stage::new(&scene("", &[SAY])).await;
+    let mut client = editor(&stage).await;
+    let session = open(&mut client, &stage).await;
+    let params = json!({"sessionId": session, "modeId": "plan"});
+    client.call("session/set_mode", params).await.unwrap();
+    let options = loop {
+        let update = told(&mut client, "config_option_update").await;
+        let options = update["configOptions"].clone();
+        if option_of(&options, "mode")["currentValue"] == "plan" {
+            break options;
+        }
+    };
+    assert_eq!(option_of(&options, "mode")["category"], "mode");
+    client.leave().await;
+}

@@ -1,6 +1,9 @@
 //! What becomes of a line, and the ladder of Esc and Ctrl-C.
 
+use troupe_protocol::link::query::PromptCommand;
+
 use super::*;
+use crate::session::TreeNews;
 
 fn texts(ops: &[Op]) -> Vec<String> {
     let text = |op: &Op| match op {
@@ -51,6 +54,15 @@ fn lines_that_begin_with_a_sign_are_commands() {
     assert_eq!(texts(&screen.submitted()), ["shell ls -l"]);
     screen.types("/copmact");
     screen.key("enter");
+    // It may be a prompt that somebody wrote down.
+    let line = "/copmact".to_owned();
+    let asked = Effect::Ask(TreeRequest::FillCommand(line.clone()));
+    assert!(screen.effects.contains(&asked));
+    screen.answered(TreeNews::CommandFilled {
+        line,
+        text: None,
+        notes: Vec::new(),
+    });
     assert!(
         screen
             .shown()
@@ -71,6 +83,34 @@ fn lines_that_begin_with_a_sign_are_commands() {
     screen.types("/no");
     screen.key("enter");
     assert_eq!(screen.state.composer.buffer.text(), "/note ");
+}
+
+#[test]
+fn a_prompt_with_a_name_is_sent_as_what_it_stands_for() {
+    let mut screen = Screen::new(80, 24);
+    screen.types("/mcp__");
+    assert!(screen.effects.contains(&Effect::Ask(TreeRequest::Commands)));
+    screen.answered(TreeNews::Commands(vec![PromptCommand {
+        name: "mcp__ore__dig".to_owned(),
+        description: None,
+        argument_hint: None,
+    }]));
+    assert!(screen.shown().contains("/mcp__ore__dig"));
+    screen.key("tab");
+    screen.types("deep");
+    screen.key("enter");
+    let line = "/mcp__ore__dig deep".to_owned();
+    let asked = Effect::Ask(TreeRequest::FillCommand(line.clone()));
+    assert!(screen.effects.contains(&asked));
+    assert!(screen.submitted().is_empty());
+    screen.answered(TreeNews::CommandFilled {
+        line,
+        text: Some("Dig deep.".to_owned()),
+        notes: vec!["a picture is left out".to_owned()],
+    });
+    assert_eq!(texts(&screen.submitted()), ["turn \"Dig deep.\""]);
+    let cells = format!("{:?}", screen.state.transcript.cells());
+    assert!(cells.contains("a picture is left out"), "{cells}");
 }
 
 #[test]

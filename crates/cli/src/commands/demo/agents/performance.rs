@@ -3,6 +3,7 @@
 use std::collections::VecDeque;
 use std::io;
 use std::path::Path;
+use std::sync::Arc;
 
 use anyhow::anyhow;
 use tokio::sync::mpsc::{self, UnboundedReceiver};
@@ -62,7 +63,7 @@ impl DemoRun {
     ) -> Result<Self, CommandFailure> {
         let home = source.home.clone();
         let wiring = Wiring::new(source, project, SessionSource::Cli)?;
-        let RootDeps { deps, configurator } = wiring.with_agents(None);
+        let RootDeps { deps, configurator } = Arc::new(wiring).with_agents(None);
         let (handle, mut events) = spawn(deps);
         let control = control::serve(&configurator, home.path(), Some(events.tap()));
         let configure = Op::ConfigureSession(ConfigureSession::default());
