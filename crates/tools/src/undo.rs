@@ -23,6 +23,7 @@
 
 mod assemble;
 mod blobs;
+mod conversion;
 mod file_state;
 mod find;
 mod git;

@@ -83,7 +83,10 @@ impl TreeRecheck {
         let is_same = match file.content {
             // Whether it is one still, its directory has told.
             FileContent::Repository => stamp.is_directory(),
-            _ => is_reusable(file, &stamp, &self.blobs),
+            FileContent::Object(_)
+            | FileContent::Kept(_)
+            | FileContent::Link(_)
+            | FileContent::Unkept(_) => is_reusable(file, &stamp, &self.blobs),
         };
         if is_same {
             FileRecheck::Same

@@ -16,6 +16,7 @@ use troupe_process::{GitReader, Launcher, holds_repository};
 
 use super::assemble::{self, AssembledFiles, ScannedFile, SnapshotCandidates};
 use super::blobs::BlobStore;
+use super::conversion::{AttributeFiles, ContentConversion};
 use super::file_state::sha256;
 use super::find::{FileFinder, FoundFiles, WritableTree, not_seen};
 use super::git;
@@ -618,58 +619,6 @@ async fn keep(
     let saved = blocking::finish(move || store.save(&manifest)).await?;
     let name = saved.map_err(|error| format!("what the files hold cannot be kept: {error}"))?;
     Ok((name, found.taken(look)))
-}
-
-/// How much the contents on disk may differ from those that git keeps.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum ContentConversion {
-    None,
-    /// Then they have another length.
-    Length,
-    /// Perhaps with the same length.
-    Contents,
-}
-
-/// Where attributes are given to files.
-#[derive(Debug)]
-struct AttributeFiles {
-    root: PathBuf,
-    /// Those of the work tree, relative to its top.
-    files: Vec<Vec<u8>>,
-    /// Those of the user and of the machine.
-    beside: [Option<PathBuf>; 2],
-    of_repository: Vec<u8>,
-}
-
-impl AttributeFiles {
-    /// Tells what they may name at most. Blocks on the file system.
-    fn conversion(self) -> ContentConversion {
-        let of = |content: &[u8]| {
-            if git::names_conversion(content) {
-                ContentConversion::Contents
-            } else if git::names_resizing(content) {
-                ContentConversion::Length
-            } else {
-                ContentConversion::None
-            }
-        };
-        let beside = self.beside.into_iter().flatten();
-        let beside = beside.filter_map(|path| std::fs::read(path).ok());
-        let found = beside.map(|content| of(&content)).max();
-        let found = found
-            .unwrap_or(ContentConversion::None)
-            .max(of(&self.of_repository));
-        let Ok(tree) = WorkTree::open(&self.root) else {
-            return ContentConversion::Contents;
-        };
-        let mut walk = tree.walk();
-        let files = self.files.iter().map(|path| match walk.read(path) {
-            Ok((_, content)) => of(&content),
-            // Git may be able to read it.
-            Err(_) => ContentConversion::Contents,
-        });
-        files.max().unwrap_or(ContentConversion::None).max(found)
-    }
 }
 
 /// Tells whether some of the objects, from all over the work tree, have the length of their

@@ -458,7 +458,7 @@ impl ScreenLoop {
             .flat_map(|cell| views::plain::cell_lines(cell, columns))
             .collect();
         self.printed += cells.len();
-        let overlay = views::plain::overlay_lines(&self.state);
+        let overlay = views::plain::lines_below(&self.state);
         lines.extend(views::plain::new_lines(&self.sinks.plain_overlay, &overlay));
         self.sinks.plain_overlay = overlay;
         let line = views::plain::last_line(&self.state);

@@ -8,6 +8,9 @@ use crate::state::{AppState, PagerBody, ScreenOverlay};
 use crate::text::{Ink, TextRow, TextStyle};
 use troupe_protocol::approval::ReviewDecision;
 
+/// Before what a question is about, below the row that says who asks.
+const INDENT: &str = "  ";
+
 pub fn rows(state: &AppState, columns: usize) -> Vec<TextRow> {
     let Some(question) = state.questions.first() else {
         return plan_rows(state, columns);
@@ -52,8 +55,13 @@ pub fn whole_rows(state: &AppState, columns: usize) -> Option<Vec<TextRow>> {
     if question.in_full().lines().nth(room).is_some() {
         return None;
     }
-    let rows = questions::whole_rows(question, columns);
-    (rows.len() <= room).then_some(rows)
+    let rows = questions::whole_rows(question, columns.saturating_sub(INDENT.len()));
+    let indented = |row| {
+        let mut indented = TextRow::plain(INDENT);
+        indented.append(row);
+        indented
+    };
+    (rows.len() <= room).then(|| rows.into_iter().map(indented).collect())
 }
 
 /// Tells whether all that a yes to this question would be about is on the screen, up to its end.
@@ -71,14 +79,14 @@ pub fn is_shown_whole(state: &AppState, question: &PendingQuestion) -> bool {
             chosen.is_some_and(|chosen| chosen.id == question.id)
                 && questions::shows_end(state, view)
         }
-        Some(
-            ScreenOverlay::Agents(_)
-            | ScreenOverlay::Peek(_)
-            | ScreenOverlay::Stop(_)
-            | ScreenOverlay::Spawn(_),
-        ) => false,
+        Some(ScreenOverlay::Agents(_) | ScreenOverlay::Stop(_) | ScreenOverlay::Spawn(_)) => false,
         None
-        | Some(ScreenOverlay::Agent(_) | ScreenOverlay::Leaving | ScreenOverlay::Picker(_)) => {
+        | Some(
+            ScreenOverlay::Agent(_)
+            | ScreenOverlay::Peek(_)
+            | ScreenOverlay::Leaving
+            | ScreenOverlay::Picker(_),
+        ) => {
             let first = state.questions.first();
             first.is_some_and(|first| first.id == question.id)
                 && whole_rows(state, state.size.columns).is_some()

@@ -16,6 +16,17 @@ pub fn cell_lines(cell: &TranscriptCell, columns: usize) -> Vec<String> {
     lines
 }
 
+/// Returns what stands below the conversation, as lines: what lies over it, or else all that the
+/// first question is about.
+pub fn lines_below(state: &AppState) -> Vec<String> {
+    let overlay = overlay_lines(state);
+    if !overlay.is_empty() {
+        return overlay;
+    }
+    let rows = super::band::whole_rows(state, state.size.columns);
+    rows.iter().flatten().map(TextRow::text).collect()
+}
+
 /// Returns what lies over the conversation, as lines; none if that is an agent, to whom one
 /// writes as to the root.
 pub fn overlay_lines(state: &AppState) -> Vec<String> {

@@ -24,6 +24,8 @@ fn the_line_of_agents_tells_blocked_from_idle_from_unread() {
 
         ! 1 needs you  ◌ 1 waits  ✓ 1 unread  ✗ 1 failed                        ← agents
         ! tester: run cargo test        y once  a session  n no  t no, why  Ctrl+A whole
+          in /home/me/parser
+          $ cargo test
         › Enter: with the next request   Tab: after this task
         sol·high | /home/me/parser | 9 s"#]]
     .assert_eq(&screen.shown());
@@ -105,10 +107,10 @@ fn an_agent_is_opened_with_a_draft_of_its_own_and_is_read_then() {
         Wrote the docs.
 
 
-
-
         ! 1 needs you  ◌ 1 waits  ✗ 1 failed                                    ← agents
         ! tester: run cargo test        y once  a session  n no  t no, why  Ctrl+A whole
+          in /home/me/parser
+          $ cargo test
         to docs › Enter: with its next request   Ctrl+Enter: interrupt first
         sol·high | /home/me/parser | 9 s"#]]
     .assert_eq(&screen.shown());
@@ -279,10 +281,10 @@ fn an_agent_is_peeked_at_below_the_list_and_replied_to() {
 
 
 
-
-
         ! 1 needs you  ◌ 1 waits  ✗ 1 failed                                    ← agents
         ! tester: run cargo test        y once  a session  n no  t no, why  Ctrl+A whole
+          in /home/me/parser
+          $ cargo test
         to docs › well done
         sol·high | /home/me/parser | 9 s"#]]
     .assert_eq(&screen.shown());

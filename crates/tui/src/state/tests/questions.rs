@@ -121,6 +121,8 @@ fn identical_questions_are_answered_together() {
 
         ! 3 need you                                                                 ← agents   Alt+N next !
         ! tester: run cargo test          1 of 3   y once  a session  n no  t no, why  A all 2  Ctrl+A whole
+          in /home/me/parser
+          $ cargo test
         › Message, /command, !shell, @file, ? for keys
         sol·high | /home/me/parser"#]]
     .assert_eq(&screen.shown());
