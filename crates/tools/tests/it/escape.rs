@@ -336,13 +336,13 @@ async fn escapes(attempt: &Attempt, backend: BackendChoice, policy: &SandboxPoli
         Aim::Patch(body) => {
             let before = target.treasure();
             let mut applying = target.planning(body);
-            let planning = json!({ "plan_patch": applying });
+            let planning = json!(["plan_patch", applying]);
             let planned = target
                 .ask(&planning, &SandboxPolicy::DangerFullAccess)
                 .await
                 .unwrap();
             applying["found"] = planned["found"].clone();
-            let applying = json!({ "apply_patch": applying });
+            let applying = json!(["apply_patch", applying]);
             let is_told_so = target.ask(&applying, policy).await.is_ok();
             let has_changed = target.treasure() != before;
             assert_eq!(
@@ -369,7 +369,7 @@ async fn escapes(attempt: &Attempt, backend: BackendChoice, policy: &SandboxPoli
                 SandboxPolicy::DangerFullAccess => policy.clone(),
                 _ => SandboxPolicy::read_only(),
             };
-            let told = target.ask(&json!({ *tool: request }), &policy).await;
+            let told = target.ask(&json!([tool, request]), &policy).await;
             // A search that finds nothing repeats the pattern.
             told.is_ok_and(|told| {
                 let text = told.to_string();
