@@ -58,8 +58,11 @@ pub fn harmless_json(text: &str) -> String {
         if letter == shown(letter) {
             safe.push(letter);
         } else {
-            let escape = format!("\\u{:04x}", u32::from(letter));
-            safe.push_str(&escape);
+            // JSON names what is beyond the first plane by two surrogates.
+            for unit in letter.encode_utf16(&mut [0; 2]) {
+                let escape = format!("\\u{unit:04x}");
+                safe.push_str(&escape);
+            }
         }
     }
     safe
@@ -68,7 +71,7 @@ pub fn harmless_json(text: &str) -> String {
 /// Tells whether a character changes the order in which others are shown, or has no width at all, so
 /// that a command reads otherwise than it runs. Joiners are none: scripts and pictures need them.
 fn is_hidden(letter: char) -> bool {
-    matches!(letter, '\u{61c}' | '\u{200b}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{2069}' | '\u{feff}')
+    matches!(letter, '\u{61c}' | '\u{200b}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{2069}' | '\u{feff}' | '\u{e0000}'..='\u{e007f}')
 }
 
 /// Returns a text as we made it for a terminal, in which nothing acts on it but our own styles,
@@ -196,6 +199,12 @@ mod tests {
         let turned = harmless("rm \u{202e}txt.sh\u{2066} \u{200f}a\u{61c}");
         assert_eq!(turned, r"rm \u{202e}txt.sh\u{2066} \u{200f}a\u{61c}");
         assert_eq!(harmless("a\u{200b}b\u{200d}c"), "a\\u{200b}b\u{200d}c");
+        // Letters that no terminal shows, and that a model reads.
+        assert_eq!(harmless("rm\u{e0041}"), "rm\\u{e0041}");
+        let listed = harmless_json(&serde_json::json!("rm\u{e0041}").to_string());
+        assert!(listed.is_ascii(), "{listed}");
+        let read: String = serde_json::from_str(&listed).unwrap();
+        assert_eq!(read, "rm\u{e0041}");
         assert_eq!(harmless("שלום"), "שלום");
     }
 
